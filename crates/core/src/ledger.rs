@@ -13,7 +13,7 @@ use crate::units::{Instant, JobId, Span, Watts};
 
 mod audit;
 mod energy;
-mod free_nodes;
+pub(crate) mod free_nodes;
 mod live;
 mod named;
 mod placement;

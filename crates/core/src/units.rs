@@ -258,6 +258,7 @@ impl Watts {
     }
 
     /// The product, unless it overflows.
+    #[inline]
     pub const fn checked_mul(self, factor: u32) -> Option<Watts> {
         match self.0.checked_mul(factor as u64) {
             Some(mw) => Some(Watts(mw)),

@@ -9,6 +9,7 @@
 pub mod catalyst;
 pub mod csv;
 pub mod curve;
+pub mod kin;
 pub mod runs;
 
 pub use curve::{Curve, CurveError, Ips, Knot};

@@ -302,11 +302,10 @@ impl World {
             };
         }
         let mut sum = Sum::default();
-        let mut add = |class: usize, cap: Watts, count: u32| {
+        let on_one = |class: usize, cap: Watts| {
             let is_asked_for = is_asked_for && cap >= self.node.highest;
             if is_asked_for && table.is_none() {
-                sum.add(Pace::AS_ASKED, self.as_asked[place].added[class], count);
-                return;
+                return OnOne::new(Pace::AS_ASKED, self.as_asked[place].added[class]);
             }
             let at = self.conditions(point.nodes, Some(point.cores), class, cap);
             let pace = match is_asked_for {
@@ -314,22 +313,39 @@ impl World {
                 false => application.law.pace(ask, at).unwrap_or(Pace::NEVER),
             };
             let drawn = self.drawn(application, ask, at, class, cap);
-            sum.add(pace, self.node.added(drawn), count);
+            OnOne::new(pace, self.node.added(drawn))
         };
         match held {
             Held::Any => {
-                add(self.parts.middle(), self.node.capped_part(point.cap), point.nodes);
+                let cap = self.node.capped_part(point.cap);
+                sum.add(&on_one(self.parts.middle(), cap), point.nodes);
             }
             Held::These(nodes, all) => {
                 let cap = self.node.capped_part(point.cap);
                 let counts = all.counts(nodes);
                 let present = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-                present.for_each(|(class, count)| add(class, cap, *count));
+                present.for_each(|(class, count)| sum.add(&on_one(class, cap), *count));
             }
-            Held::Capped(caps) => {
+            // A few nodes are faster looked at than remembered.
+            Held::Capped(caps) if caps.count() < 8 => {
                 for capped in caps.iter() {
                     let cap = self.node.capped_part(capped.cap);
-                    add(self.parts.class(capped.node), cap, 1);
+                    sum.add(&on_one(self.parts.class(capped.node), cap), 1);
+                }
+            }
+            Held::Capped(caps) => {
+                // Many nodes of a class are under the same cap. They are still added one by one: sums of speeds are rounded.
+                let mut known = [None; CLASSES];
+                for capped in caps.iter() {
+                    let class = self.parts.class(capped.node);
+                    let one = match &known[class] {
+                        Some((cap, one)) if *cap == capped.cap => one,
+                        _ => {
+                            let one = on_one(class, self.node.capped_part(capped.cap));
+                            &known[class].insert((capped.cap, one)).1
+                        }
+                    };
+                    sum.add(one, 1);
                 }
             }
         }
@@ -349,7 +365,7 @@ impl World {
             // As it was asked for, a job takes what the workload says, on whichever nodes.
             let is_asked_for = cap >= self.node.highest && point.nodes == ask.nodes;
             let pace = if is_asked_for { Pace::AS_ASKED } else { pace };
-            sum.add(pace, self.node.added(drawn), count);
+            sum.add(&OnOne::new(pace, self.node.added(drawn)), count);
         };
         let mut on_node = |node: NodeId, added: Watts| {
             let cap = self.node.capped_part(added);
@@ -396,6 +412,20 @@ impl World {
     }
 }
 
+/// What one node does.
+#[derive(Clone, Copy)]
+struct OnOne {
+    pace: Pace,
+    speed: f64,
+    power: Watts,
+}
+
+impl OnOne {
+    fn new(pace: Pace, power: Watts) -> Self {
+        OnOne { pace, speed: pace.speed(), power }
+    }
+}
+
 /// Nodes added up.
 #[derive(Default)]
 struct Sum {
@@ -407,11 +437,11 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, pace: Pace, node_power: Watts, count: u32) {
-        self.slowest = self.slowest.max(Some(pace));
-        self.speed += f64::from(count) * pace.speed();
+    fn add(&mut self, one: &OnOne, count: u32) {
+        self.slowest = self.slowest.max(Some(one.pace));
+        self.speed += f64::from(count) * one.speed;
         self.nodes += count;
-        let power = node_power.checked_mul(count).unwrap_or(Watts::LARGEST);
+        let power = one.power.checked_mul(count).unwrap_or(Watts::LARGEST);
         self.power = self.power.saturating_add(power).min(Watts::LARGEST);
     }
 

@@ -9,8 +9,8 @@ use std::ops::Range;
 const WORD: u32 = u64::BITS;
 
 /// A set of nodes, by their numbers.
-#[derive(Clone, Debug)]
-pub(super) struct FreeNodes {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct FreeNodes {
     words: Vec<u64>,
     /// By word: whether a node in it is free.
     summary: Vec<u64>,
@@ -18,27 +18,68 @@ pub(super) struct FreeNodes {
 
 impl FreeNodes {
     /// So many nodes, all of them free.
-    pub(super) fn all(nodes: u32) -> Self {
-        let words = nodes.div_ceil(WORD) as usize;
-        let mut free =
-            FreeNodes { words: vec![0; words], summary: vec![0; words.div_ceil(WORD as usize)] };
+    pub(crate) fn all(nodes: u32) -> Self {
+        let mut free = FreeNodes::none(nodes);
         free.insert(0..nodes);
         free
     }
 
-    pub(super) fn has(&self, node: u32) -> bool {
+    /// So many nodes, none of them free.
+    pub(crate) fn none(nodes: u32) -> Self {
+        let words = nodes.div_ceil(WORD) as usize;
+        FreeNodes { words: vec![0; words], summary: vec![0; words.div_ceil(WORD as usize)] }
+    }
+
+    /// The free nodes in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.words).flat_map(|(place, word)| {
+            let next = |left: &u64| Some(left & left.wrapping_sub(1)).filter(|left| *left != 0);
+            let left = std::iter::successors(Some(*word).filter(|word| *word != 0), next);
+            left.map(move |left| place * WORD + left.trailing_zeros())
+        })
+    }
+
+    /// How many nodes below this one are free.
+    pub(crate) fn count_below(&self, node: u32) -> u32 {
+        let whole = ((node / WORD) as usize).min(self.words.len());
+        let count: u32 = self.words[..whole].iter().map(|word| word.count_ones()).sum();
+        match (self.words.get(whole), node % WORD) {
+            (Some(word), length) if length > 0 => count + (word & ones(0, length)).count_ones(),
+            _ => count,
+        }
+    }
+
+    /// Becomes like another set of as many nodes; `told` hears of each node that changes, and whether it is free now. What
+    /// stays as it is costs one comparison for 64 nodes.
+    pub(crate) fn follow(&mut self, other: &FreeNodes, mut told: impl FnMut(u32, bool)) {
+        for (place, word) in self.words.iter_mut().enumerate() {
+            let new = other.words.get(place).copied().unwrap_or(0);
+            let mut changed = *word ^ new;
+            *word = new;
+            while changed != 0 {
+                let bit = changed.trailing_zeros();
+                told(place as u32 * WORD + bit, new >> bit & 1 == 1);
+                changed &= changed - 1;
+            }
+        }
+        self.summary.clone_from(&other.summary);
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, node: u32) -> bool {
         self.words.get((node / WORD) as usize).is_some_and(|word| word >> (node % WORD) & 1 == 1)
     }
 
     /// The free node with the highest number.
-    pub(super) fn last(&self) -> Option<u32> {
+    pub(crate) fn last(&self) -> Option<u32> {
         let place = self.summary.iter().rposition(|word| *word != 0)?;
         let word = place as u32 * WORD + self.summary[place].ilog2();
         Some(word * WORD + self.words[word as usize].ilog2())
     }
 
     /// These nodes are free from now on.
-    pub(super) fn insert(&mut self, nodes: Range<u32>) {
+    #[inline]
+    pub(crate) fn insert(&mut self, nodes: Range<u32>) {
         for_words(nodes, |place, mask| {
             self.words[place] |= mask;
             self.summary[place / WORD as usize] |= 1 << (place % WORD as usize);
@@ -46,7 +87,8 @@ impl FreeNodes {
     }
 
     /// These nodes are not free any more.
-    pub(super) fn remove(&mut self, nodes: Range<u32>) {
+    #[inline]
+    pub(crate) fn remove(&mut self, nodes: Range<u32>) {
         for_words(nodes, |place, mask| {
             self.words[place] &= !mask;
             self.forget_empty(place);
@@ -55,7 +97,7 @@ impl FreeNodes {
 
     /// Takes so many of the lowest nodes, or all if there are fewer; `to` is told each stretch, in ascending order. Stretches
     /// may touch.
-    pub(super) fn take_lowest(&mut self, count: u32, mut to: impl FnMut(Range<u32>)) {
+    pub(crate) fn take_lowest(&mut self, count: u32, mut to: impl FnMut(Range<u32>)) {
         let mut left = count;
         for block in 0..self.summary.len() {
             while left > 0 && self.summary[block] != 0 {
@@ -76,6 +118,7 @@ impl FreeNodes {
         }
     }
 
+    #[inline]
     fn forget_empty(&mut self, place: usize) {
         if self.words[place] == 0 {
             self.summary[place / WORD as usize] &= !(1 << (place % WORD as usize));
@@ -84,11 +127,13 @@ impl FreeNodes {
 }
 
 /// So many bits from this one on.
+#[inline]
 fn ones(first: u32, length: u32) -> u64 {
     (u64::MAX >> (WORD - length)) << first
 }
 
 /// Each word that these nodes are in, with the bits of those.
+#[inline]
 fn for_words(nodes: Range<u32>, mut each: impl FnMut(usize, u64)) {
     let mut first = nodes.start;
     while first < nodes.end {
@@ -116,6 +161,7 @@ mod tests {
         ) {
             let mut plain: BTreeSet<u32> = (0..nodes).collect();
             let mut free = FreeNodes::all(nodes);
+            let (mut seen, mut before) = (FreeNodes::none(nodes), BTreeSet::new());
             for (kind, first, count) in steps {
                 let range = first.min(nodes)..first.saturating_add(count).min(nodes);
                 match kind {
@@ -136,6 +182,15 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(free.last(), plain.last().copied());
+                prop_assert!(free.iter().eq(plain.iter().copied()));
+                prop_assert_eq!(free.count_below(first), plain.range(..first).count() as u32);
+                let mut heard = Vec::new();
+                seen.follow(&free, |node, is_free| heard.push((node, is_free)));
+                let differs = |node: &u32| plain.contains(node) != before.contains(node);
+                let expected: Vec<(u32, bool)> = (0..nodes).filter(differs).map(|node| (node, plain.contains(&node))).collect();
+                prop_assert_eq!(heard, expected);
+                prop_assert_eq!(&seen, &free);
+                before = plain.clone();
                 prop_assert!((0..nodes + 70).all(|node| free.has(node) == plain.contains(&node)));
             }
         }

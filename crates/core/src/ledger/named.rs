@@ -3,6 +3,8 @@
 //! Where nodes are not alike it matters which of them a job gets and what each may draw. What is
 //! refused changes nothing, as everywhere in the ledger.
 
+use super::free_nodes::FreeNodes;
+use super::placement::Placement;
 use super::{Ledger, Violation};
 use crate::model::{Caps, OperatingPoint};
 use crate::units::{JobId, NodeId, Span};
@@ -62,6 +64,11 @@ impl Ledger {
     /// Whether a node is in service and nobody holds it; only where nodes are kept track of.
     pub fn is_free(&self, node: NodeId) -> bool {
         self.placement.as_ref().is_some_and(|placement| placement.is_free(node))
+    }
+
+    /// The nodes that are in service and that nobody holds, where nodes are kept track of.
+    pub(crate) fn free_set(&self) -> Option<&FreeNodes> {
+        self.placement.as_ref().map(Placement::free)
     }
 
     /// The job that holds a node, where nodes are kept track of.

@@ -107,6 +107,10 @@ impl Placement {
         self.free.has(node.0)
     }
 
+    pub(super) fn free(&self) -> &FreeNodes {
+        &self.free
+    }
+
     pub(super) fn caps(&self, job: JobId) -> Option<&Caps> {
         self.caps.get(&job)
     }

@@ -28,6 +28,7 @@ pub enum Parts {
 
 impl Parts {
     /// The class of a node: from the least greedy to the greediest, the middle being most common.
+    #[inline]
     pub fn class(&self, node: NodeId) -> usize {
         match self {
             Parts::Alike => self.middle(),

@@ -15,8 +15,15 @@ pub struct NodeCap {
 
 /// The nodes a job is to have, each with a cap of its own; in the order of the nodes, each once.
 /// Copies are cheap.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq)]
 pub struct Caps(Arc<[NodeCap]>);
+
+/// Most caps that are compared are copies of each other, and nothing has to be read for that.
+impl PartialEq for Caps {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
 
 impl Caps {
     /// These caps; `None` if there are none, or if a node has two.
@@ -24,6 +31,14 @@ impl Caps {
         caps.sort_unstable();
         let is_good = !caps.is_empty() && caps.windows(2).all(|pair| pair[0].node < pair[1].node);
         is_good.then(|| Caps(caps.into()))
+    }
+
+    /// Nodes in rising order, each once, with what it may draw; `None` if there are none. Who has them in order need not
+    /// have them sorted.
+    pub(crate) fn in_order(caps: impl ExactSizeIterator<Item = NodeCap>) -> Option<Self> {
+        let caps: Arc<[NodeCap]> = caps.collect();
+        debug_assert!(caps.windows(2).all(|pair| pair[0].node < pair[1].node));
+        (!caps.is_empty()).then_some(Caps(caps))
     }
 
     /// The same nodes, all under this cap.
@@ -37,16 +52,19 @@ impl Caps {
     }
 
     /// How many nodes there are.
+    #[inline]
     pub fn count(&self) -> u32 {
         self.0.len() as u32
     }
 
     /// Each node with its cap.
+    #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = NodeCap> + '_ {
         self.0.iter().copied()
     }
 
     /// The nodes.
+    #[inline]
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
         self.iter().map(|capped| capped.node)
     }

@@ -17,6 +17,7 @@ use crate::machine::{Machine, Node};
 use crate::model::{Caps, Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch};
 use crate::units::{JobId, Span, Watts};
 use crate::variation::catalyst::Catalyst;
+use crate::variation::kin::Kin;
 use crate::variation::{Application, Curve, Ips, Processors};
 
 /// Jobs on processors that are not alike.
@@ -35,11 +36,33 @@ pub struct Varied {
     rungs: [Rung; 1],
 }
 
+/// Of so many runs of processors it is kept what one of them does under the cap that was asked about last. Machines have
+/// hardly more kinds of nodes.
+const KNOWN: usize = 64;
+
+/// Fewer nodes than this are faster looked at than remembered.
+const MANY: u32 = 8;
+
+/// What a processor does under a cap.
+#[derive(Clone, Copy)]
+struct OnOne {
+    ips: u64,
+    held: Watts,
+    drawn: Watts,
+}
+
+impl OnOne {
+    fn of(curve: &Curve, cap: Watts) -> Self {
+        let held = Varied::held(curve, cap);
+        OnOne { ips: curve.at(held).ips(), held, drawn: held.min(curve.most()) }
+    }
+}
+
 /// What is known of an application over all processors.
 #[derive(Clone, Debug)]
 struct OnAll {
     /// The processors from the most to the least efficient.
-    by_efficiency: Vec<u32>,
+    kin: Kin,
     /// The least that the first so many of them can be held at together.
     least_of_first: Vec<Watts>,
     /// The speed of all of them without a cap.
@@ -55,14 +78,14 @@ impl OnAll {
     fn of(application: &Application) -> Self {
         let curves = &application.curves;
         let thriftiest = curves.iter().min_by_key(|curve| curve.least());
-        let by_efficiency = application.by_efficiency();
-        let least_of_first = by_efficiency.iter().scan(Watts::ZERO, |sum, place| {
-            *sum += curves[*place].least();
+        let kin = Kin::of(application);
+        let least_of_first = kin.order().iter().scan(Watts::ZERO, |sum, place| {
+            *sum += curves[*place as usize].least();
             Some(*sum)
         });
         OnAll {
             least_of_first: least_of_first.collect(),
-            by_efficiency: by_efficiency.into_iter().map(|place| place as u32).collect(),
+            kin,
             peak: curves.iter().map(|curve| u128::from(curve.peak().ips())).sum(),
             most: curves.iter().map(Curve::most).fold(Watts::ZERO, Watts::max),
             least: thriftiest.map_or(Watts::ZERO, Curve::least),
@@ -143,7 +166,12 @@ impl Varied {
 
     /// The processors from the most to the least efficient for an application.
     pub fn by_efficiency(&self, application: usize) -> &[u32] {
-        &self.applications[application].by_efficiency
+        self.applications[application].kin.order()
+    }
+
+    /// The same with those together that have the same curve.
+    pub fn kin(&self, application: usize) -> &Kin {
+        &self.applications[application].kin
     }
 
     /// How many processors can run at once on so much power, the most efficient ones for an application.
@@ -173,17 +201,35 @@ impl Varied {
     /// How fast a job is on these nodes under these caps, and what they hold and draw together;
     /// `None` if there is no such node, or one with a cap below what can be set.
     fn together(&self, id: JobId, caps: &Caps) -> Option<(u64, Watts, Watts)> {
-        let curves = self.curves(self.application(id));
+        let kin = self.kin(self.application(id));
         let (mut ips, mut held, mut drawn) = (0, Watts::ZERO, Watts::ZERO);
-        for capped in caps.iter() {
-            let curve = curves.get(capped.node.0 as usize)?;
-            if capped.cap < self.processors.floor() || capped.cap > Watts::LARGEST {
-                return None;
+        let mut add = |one: OnOne| {
+            ips += one.ips;
+            held = held.saturating_add(one.held);
+            drawn += one.drawn;
+        };
+        let on_one = |run: u32, cap: Watts| {
+            let can_be_set = (self.processors.floor()..=Watts::LARGEST).contains(&cap);
+            can_be_set.then(|| OnOne::of(&kin.run(run).curve, cap))
+        };
+        if caps.count() < MANY {
+            for capped in caps.iter() {
+                add(on_one(kin.run_of(capped.node.0)?, capped.cap)?);
             }
-            let power = Varied::held(curve, capped.cap);
-            ips += curve.at(power).ips();
-            held = held.saturating_add(power);
-            drawn += power.min(curve.most());
+            return Some((ips, held, drawn));
+        }
+        let mut known = [None; KNOWN];
+        for capped in caps.iter() {
+            let run = kin.run_of(capped.node.0)?;
+            let known = &mut known[run as usize % KNOWN];
+            match *known {
+                Some((of_run, under, one)) if of_run == run && under == capped.cap => add(one),
+                _ => {
+                    let one = on_one(run, capped.cap)?;
+                    *known = Some((run, capped.cap, one));
+                    add(one);
+                }
+            }
         }
         Some((ips, held, drawn))
     }

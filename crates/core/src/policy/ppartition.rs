@@ -32,12 +32,13 @@ mod spec;
 pub use spec::{First, PpartitionSpec, Sharing};
 
 use crate::freedom::Freedom;
-use crate::model::{Caps, NodeCap, Varied};
+use crate::model::{Caps, Varied};
 use crate::policy::three_queues::{Kind, ThreeQueues};
 use crate::policy::{Decision, DropReason, Policy, View};
-use crate::solve::ptune::{Tuner, Tuning};
-use crate::units::{Instant, JobId, NodeId, Span, Watts};
+use crate::solve::ptune::crew::{Crew, Divided, OfRun};
+use crate::units::{Instant, JobId, Span, Watts};
 use crate::variation::Curve;
+use crate::variation::kin::Kin;
 
 use partition::{Admission, Partition};
 
@@ -46,7 +47,6 @@ pub struct Ppartition {
     spec: PpartitionSpec,
     queues: ThreeQueues,
     partition: Partition,
-    tuner: Tuner,
 }
 
 impl Ppartition {
@@ -56,7 +56,6 @@ impl Ppartition {
             spec,
             queues: ThreeQueues::new(spec.queueing),
             partition: Partition::default(),
-            tuner: Tuner::new(),
         }
     }
 
@@ -75,7 +74,7 @@ impl Ppartition {
             let kind = kind(view, varied, *job);
             let largest = view.ledger.most_for_jobs(Span::ZERO);
             let fewest = self.fewest(varied, largest, kind);
-            let best = varied.by_efficiency(kind.application).iter().take(fewest);
+            let best = varied.by_efficiency(kind.application).iter().take(fewest as usize);
             let curves = varied.curves(kind.application);
             let least = best.map(|place| curves[*place as usize].least()).sum::<Watts>();
             if least > largest {
@@ -87,23 +86,14 @@ impl Ppartition {
     }
 
     /// The fewest processors that a job starts on where there is so much power for all.
-    fn fewest(&self, varied: &Varied, power: Watts, kind: Kind) -> usize {
+    fn fewest(&self, varied: &Varied, power: Watts, kind: Kind) -> u32 {
         if !kind.is_moldable {
-            return kind.nodes as usize;
+            return kind.nodes;
         }
         // Of what it asks for, or of all that can run at once if those are fewer: nobody waits for what
         // never comes.
         let fed = u32::try_from(varied.fed(kind.application, power)).unwrap_or(u32::MAX);
-        (self.spec.fewest.of_count(kind.nodes.min(fed)) as usize).max(1)
-    }
-
-    /// The best that can be made of so much power on some of these processors, but on no fewer than
-    /// that.
-    fn tune(&mut self, offered: &[&Curve], power: Watts, fewest: usize) -> Option<Tuning<'_>> {
-        if fewest > 1 && self.tuner.tune(offered, power).ok()?.grants.len() < fewest {
-            return self.tuner.retune(&offered[..fewest], power).ok();
-        }
-        self.tuner.tune(offered, power).ok()
+        (self.spec.fewest.of_count(kind.nodes.min(fed)) as u32).max(1)
     }
 
     /// A job's share of the machine's power: what it asks for, of all processors, or of those that the
@@ -120,16 +110,14 @@ impl Ppartition {
     }
 
     /// How a job could be let in, if it can.
-    fn admission(&mut self, varied: &Varied, power: Watts, kind: Kind) -> Option<Admission> {
+    fn admission(&self, varied: &Varied, power: Watts, kind: Kind) -> Option<Admission> {
         let Kind { application, nodes, .. } = kind;
         let fewest = self.fewest(varied, power, kind);
-        let curves = varied.curves(application);
-        let places = self.partition.candidates(varied.by_efficiency(application), nodes)?;
-        let mut offered: Vec<&Curve> =
-            places.iter().map(|place| &curves[*place as usize]).collect();
-        let needed = least(&offered[..fewest]);
+        let kin = varied.kin(application);
+        let mut offered = self.partition.candidates(application, nodes)?;
+        let needed = offered.first(fewest).least(kin);
         let free = power.saturating_sub(self.partition.power());
-        let most = offered.iter().map(|curve| curve.most()).sum::<Watts>();
+        let most = offered.most(kin);
         let share = self.share(varied, power, kind).max(needed);
         let share = match self.spec.sharing {
             Sharing::Paper | Sharing::Gain => share,
@@ -148,15 +136,16 @@ impl Ppartition {
                 return None;
             }
             let allocated = self.partition.allocated();
-            let (mut wanted, mut count) = (share, offered.len());
+            let (mut wanted, mut sufficient) = (share, offered.clone());
             // With fewer processors its share is another, and of that it may have use for fewer still.
             loop {
-                let best = self.tune(&offered[..count], wanted, fewest)?.grants.len();
-                if best == count {
+                let best = tune(&sufficient, kin, wanted, fewest)?.crew;
+                if best.count() == sufficient.count() {
                     break;
                 }
-                count = best;
-                wanted = portion(power, best as u64, allocated + best as u64).max(needed);
+                let count = u64::from(best.count());
+                wanted = portion(power, count, allocated + count).max(needed);
+                sufficient = best;
             }
             if free >= wanted && self.spec.sharing == Sharing::Busbar {
                 gathered = free;
@@ -165,51 +154,45 @@ impl Ppartition {
                 (budgets, taken) =
                     self.partition.take(wanted.saturating_sub(free), self.spec.sharing);
                 gathered = wanted.min(free) + taken;
-                offered.truncate(count);
-                if gathered < least(&offered) {
+                offered = sufficient;
+                if gathered < offered.least(kin) {
                     return None;
                 }
             }
         }
-        let tuning = self.tune(&offered, gathered, fewest)?;
-        let granted = tuning.grants.iter();
-        let caps = granted
-            .map(|grant| NodeCap { node: NodeId(places[grant.candidate]), cap: grant.cap })
-            .collect();
-        offered.truncate(tuning.grants.len());
-        Some(Admission { application, caps: Caps::new(caps)?, least: least(&offered), budgets })
+        let Divided { crew, levels } = tune(&offered, kin, gathered, fewest)?;
+        Some(Admission { application, crew, levels, budgets })
     }
 
     /// How a job could be let in so that all jobs together get no less done. It has those of its processors that get
     /// more done with their power than those who have it now.
     fn gainful(&self, varied: &Varied, power: Watts, kind: Kind) -> Option<Admission> {
         let Kind { application, nodes, .. } = kind;
-        let curves = varied.curves(application);
-        let places = self.partition.candidates(varied.by_efficiency(application), nodes)?;
-        let mut offered: Vec<&Curve> =
-            places.iter().map(|place| &curves[*place as usize]).collect();
+        let kin = varied.kin(application);
+        let candidates = self.partition.candidates(application, nodes)?;
         let without = self.partition.poured(varied, power, &[])?;
-        let worth = offered.iter().take_while(|curve| without.is_worth(curve)).count();
-        offered.truncate(worth.max(self.fewest(varied, power, kind)));
+        let is_worth = |one: &&OfRun| without.is_worth(&kin.run(one.run).curve);
+        let worth: u32 =
+            candidates.members().iter().take_while(is_worth).map(|one| one.count).sum();
+        let crew = candidates.first(worth.max(self.fewest(varied, power, kind)));
+        let curves = |one: &OfRun| std::iter::repeat_n(&kin.run(one.run).curve, one.count as usize);
+        let offered: Vec<&Curve> = crew.members().iter().flat_map(curves).collect();
         if self.partition.poured(varied, power, &offered)?.is_less_than(&without) {
             return None;
         }
-        let least = least(&offered);
         let free = power.saturating_sub(self.partition.power());
-        let missing = least.saturating_sub(free);
+        let missing = crew.least(kin).saturating_sub(free);
         let (budgets, taken) = self.partition.take(missing, Sharing::Busbar);
         if taken < missing {
             return None;
         }
-        let lowest =
-            |(place, curve): (&u32, &&Curve)| NodeCap { node: NodeId(*place), cap: curve.least() };
-        let caps = places.iter().zip(&offered).map(lowest).collect();
-        Some(Admission { application, caps: Caps::new(caps)?, least, budgets })
+        let levels = crew.at_least(kin);
+        Some(Admission { application, crew, levels, budgets })
     }
 
     /// Lets in whoever can be, in the order of the queues.
     fn dispatch(&mut self, varied: &Varied, power: Watts) {
-        let mut turn = self.queues.turn();
+        let mut turn = self.queues.turn(self.partition.free_count());
         while let Some((job, kind)) = turn.next() {
             let mut admission = self.admission(varied, power, kind);
             if admission.is_none() && self.spec.sharing == Sharing::Gain {
@@ -217,7 +200,7 @@ impl Ppartition {
             }
             match admission {
                 Some(admission) => {
-                    self.partition.admit(job, admission);
+                    self.partition.admit(job, admission, varied);
                     turn.started(&mut self.queues, job, kind);
                 }
                 None => turn.refused(&mut self.queues, kind),
@@ -231,20 +214,17 @@ impl Ppartition {
         let mut raises = Vec::new();
         let mut starts = Vec::new();
         for (&job, member) in &mut self.partition.members {
-            if member.held.as_ref() == Some(member.target()) {
-                continue;
-            }
-            let caps = member.target().clone();
+            let Some(caps) = member.due_caps() else { continue };
             // The caps are of processors there are, within what can be set.
             let Some(point) = view.model.on(job, view.job(job), &caps) else { continue };
             match member.held.as_ref().map(Caps::total) {
                 None => {
-                    member.start(view.now, point.time);
+                    member.start(caps.clone(), view.now, point.time);
                     starts.push(Decision::StartOn { job, caps });
                 }
                 Some(before) => {
                     let is_more = caps.total() > before;
-                    let left = member.recap(view.now, point.time);
+                    let left = member.recap(caps.clone(), view.now, point.time);
                     let list = if is_more { &mut raises } else { &mut *decisions };
                     list.push(Decision::Recap { job, caps, left });
                 }
@@ -255,9 +235,15 @@ impl Ppartition {
     }
 }
 
-/// The least that processors can be held at together.
-fn least(curves: &[&Curve]) -> Watts {
-    curves.iter().map(|curve| curve.least()).sum()
+/// The best that can be made of so much power on some of these processors, but on no fewer than that.
+fn tune(offered: &Crew, kin: &Kin, power: Watts, fewest: u32) -> Option<Divided> {
+    let best = offered.tune(kin, power)?;
+    if best.crew.count() >= fewest {
+        return Some(best);
+    }
+    let crew = offered.first(fewest);
+    let levels = crew.retune(kin, power)?;
+    Some(Divided { crew, levels })
 }
 
 /// A part of the machine's power, rounded down.
@@ -286,9 +272,9 @@ impl Policy for Ppartition {
         let power = reliable(view).saturating_sub(strangers);
         self.partition.go_down_to(power);
         self.dispatch(varied, power);
-        self.partition.settle(varied, &mut self.tuner, power);
+        self.partition.settle(varied, power);
         if self.spec.sharing == Sharing::Gain {
-            self.partition.divide_anew(varied, &mut self.tuner, power);
+            self.partition.divide_anew(varied, power);
         }
         self.carry_out(view, decisions);
     }

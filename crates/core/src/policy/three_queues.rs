@@ -158,8 +158,11 @@ pub(super) struct Kind {
 pub(super) struct ThreeQueues {
     queueing: Queueing,
     kinds: BTreeMap<Kind, BTreeSet<JobId>>,
-    /// Kinds that were refused since something came free last, and classes that are closed for it.
-    refused: BTreeSet<Kind>,
+    /// Whether something came free since the last turn. If not, all who waited then were refused, and still are.
+    is_reopened: bool,
+    /// Kinds of which nobody had waited.
+    fresh: BTreeSet<Kind>,
+    /// Classes that are closed since something came free.
     closed: BTreeSet<Class>,
 }
 
@@ -173,12 +176,21 @@ pub(super) struct Turn {
 
 impl ThreeQueues {
     pub(super) fn new(queueing: Queueing) -> Self {
-        let (kinds, refused, closed) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        ThreeQueues { queueing, kinds, refused, closed }
+        ThreeQueues {
+            queueing,
+            kinds: BTreeMap::new(),
+            is_reopened: false,
+            fresh: BTreeSet::new(),
+            closed: BTreeSet::new(),
+        }
     }
 
     pub(super) fn insert(&mut self, job: JobId, kind: Kind) {
-        self.kinds.entry(kind).or_default().insert(job);
+        let jobs = self.kinds.entry(kind).or_insert_with(|| {
+            self.fresh.insert(kind);
+            BTreeSet::new()
+        });
+        jobs.insert(job);
     }
 
     fn remove(&mut self, job: JobId, kind: Kind) {
@@ -192,7 +204,7 @@ impl ThreeQueues {
 
     /// Something came free: who was refused may be asked again.
     pub(super) fn reopen(&mut self) {
-        self.refused.clear();
+        self.is_reopened = true;
         self.closed.clear();
     }
 
@@ -201,7 +213,7 @@ impl ThreeQueues {
     }
 
     fn is_open(&self, kind: Kind) -> bool {
-        !self.refused.contains(&kind) && !self.closed.contains(&self.class(kind))
+        !self.closed.contains(&self.class(kind))
     }
 
     fn place(&self, kind: Kind) -> Option<Place> {
@@ -209,10 +221,20 @@ impl ThreeQueues {
         Some(Reverse((self.class(kind) != Class::Large, first, kind)))
     }
 
-    /// Everybody who may be asked, by kinds.
-    pub(super) fn turn(&self) -> Turn {
-        let open = self.kinds.keys().filter(|kind| self.is_open(**kind));
-        Turn { heads: open.filter_map(|kind| self.place(*kind)).collect() }
+    /// Everybody who may be asked, by kinds; it goes on until nobody is left. Who asks for more nodes than `most` is known
+    /// to be refused, whoever else starts.
+    pub(super) fn turn(&mut self, most: u32) -> Turn {
+        let fresh = std::mem::take(&mut self.fresh);
+        // Where it closes a queue that somebody does not fit, it matters when he is asked.
+        let most = if self.queueing.rule == Rule::Skip { most } else { u32::MAX };
+        let last = Kind { nodes: most, application: usize::MAX, is_moldable: true };
+        let place = |kind: &Kind| self.place(*kind).filter(|_| self.is_open(*kind));
+        let heads: Vec<Place> = match self.is_reopened {
+            true => self.kinds.range(..=last).filter_map(|(kind, _)| place(kind)).collect(),
+            false => fresh.range(..=last).filter_map(place).collect(),
+        };
+        self.is_reopened = false;
+        Turn { heads: heads.into() }
     }
 }
 
@@ -230,7 +252,6 @@ impl Turn {
 
     /// The job that was looked at does not fit.
     pub(super) fn refused(&mut self, queues: &mut ThreeQueues, kind: Kind) {
-        queues.refused.insert(kind);
         match queues.queueing.rule {
             Rule::Skip => return,
             Rule::Close => queues.closed.insert(queues.class(kind)),
@@ -253,7 +274,7 @@ mod tests {
         for (job, nodes) in (0..).zip(sizes) {
             queues.insert(JobId(job), kind(*nodes));
         }
-        let mut turn = queues.turn();
+        let mut turn = queues.turn(u32::MAX);
         let mut seen = Vec::new();
         while let Some((job, kind)) = turn.next() {
             seen.push(job.0);
@@ -264,12 +285,43 @@ mod tests {
             }
         }
         let before = queues.clone();
-        assert!(queues.turn().next().is_none(), "who was refused is not asked again");
+        assert!(queues.turn(u32::MAX).next().is_none(), "who was refused is not asked again");
         queues.insert(JobId(99), kind(sizes[refused.first().map_or(0, |job| *job as usize)]));
-        assert_eq!(queues.turn().next().is_some(), refused.is_empty());
+        assert_eq!(queues.turn(u32::MAX).next().is_some(), refused.is_empty());
         queues.reopen();
-        assert_eq!(queues.turn().next().is_some(), !before.kinds.is_empty() || refused.is_empty());
+        assert_eq!(
+            queues.turn(u32::MAX).next().is_some(),
+            !before.kinds.is_empty() || refused.is_empty()
+        );
         seen
+    }
+
+    /// Who is seen not to fit before the turn is refused like who is asked in it.
+    #[test]
+    fn who_cannot_fit_need_not_be_asked() {
+        for rule in Rule::ALL {
+            let sizes = [2, 64, 16, 4, 100, 63, 2, 64, 16];
+            let fits = |kind: Kind| kind.nodes <= 20;
+            let started = |early: bool| {
+                let mut queues = ThreeQueues::new(Queueing { rule, ..Queueing::default() });
+                for (job, nodes) in (0..).zip(sizes) {
+                    let kind = Kind { nodes, application: 0, is_moldable: true };
+                    queues.insert(JobId(job), kind);
+                }
+                let mut turn = queues.turn(if early { 20 } else { u32::MAX });
+                let mut started = Vec::new();
+                while let Some((job, kind)) = turn.next() {
+                    if fits(kind) {
+                        started.push(job);
+                        turn.started(&mut queues, job, kind);
+                    } else {
+                        turn.refused(&mut queues, kind);
+                    }
+                }
+                (started, queues)
+            };
+            assert_eq!(started(true), started(false));
+        }
     }
 
     #[test]

@@ -12,15 +12,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Dxsm;
-
 use crate::call::{Call, CallError};
-use crate::model::{Caps, NodeCap, Varied};
+use crate::model::{Caps, Varied};
 use crate::policy::ppartition::{kind, reliable};
-use crate::policy::three_queues::{Kind, Queueing, ThreeQueues};
+use crate::policy::three_queues::{Queueing, ThreeQueues};
 use crate::policy::{Decision, DropReason, Policy, View};
-use crate::units::{JobId, NodeId, Span, Watts};
+use crate::units::{JobId, Span, Watts};
+
+mod picked;
+
+use picked::{Alone, Picked};
 
 /// The cap of every processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,14 +116,19 @@ impl UniformSpec {
 pub struct Uniform {
     spec: UniformSpec,
     queues: ThreeQueues,
-    /// All processors in the order in which they are picked.
-    picked: Vec<NodeId>,
+    processors: Picked,
+    alone: Alone,
 }
 
 impl Uniform {
     /// The policy with these parameters.
     pub fn with(spec: UniformSpec) -> Self {
-        Uniform { spec, queues: ThreeQueues::new(spec.queueing), picked: Vec::new() }
+        Uniform {
+            spec,
+            queues: ThreeQueues::new(spec.queueing),
+            processors: Picked::default(),
+            alone: Alone::default(),
+        }
     }
 
     fn cap(&self, varied: &Varied, power: Watts) -> Watts {
@@ -138,22 +144,17 @@ impl Uniform {
         }
     }
 
-    /// The processors that are in use under a budget.
-    fn in_use(&self, varied: &Varied, power: Watts) -> &[NodeId] {
-        let cap = self.cap(varied, power).max(Watts::from_milliwatts(1));
-        let fed = power.milliwatts() / cap.milliwatts();
-        &self.picked[..self.picked.len().min(usize::try_from(fed).unwrap_or(usize::MAX))]
+    /// How many processors a budget feeds at a cap; those that were picked first are in use.
+    fn fed(&self, cap: Watts, power: Watts) -> u32 {
+        let fed = power.milliwatts() / cap.milliwatts().max(1);
+        u32::try_from(fed).unwrap_or(u32::MAX).min(self.processors.count())
     }
 
     /// Gives up who can never run; the others wait in their queues.
     fn note(&mut self, view: &View<'_>, varied: &Varied, decisions: &mut Vec<Decision>) {
         let count = varied.processors().names().len() as u32;
-        if self.picked.is_empty() {
-            let mut numbers = Pcg64Dxsm::seed_from_u64(self.spec.seed ^ 0x756e_6966_6f72_6d00);
-            self.picked = (0..count).map(NodeId).collect();
-            for place in (1..self.picked.len()).rev() {
-                self.picked.swap(place, numbers.random_range(0..=place));
-            }
+        if self.processors.count() != count {
+            self.processors = Picked::at_random(count, self.spec.seed);
         }
         if !view.changes.nothing_freed() {
             self.queues.reopen();
@@ -163,10 +164,12 @@ impl Uniform {
         }
         let largest = view.ledger.most_for_jobs(Span::ZERO).min(Watts::LARGEST);
         let cap = self.cap(varied, largest);
-        let all: Vec<NodeId> = self.in_use(varied, largest).iter().rev().copied().collect();
+        let fed = self.fed(cap, largest);
         for &job in view.changes.arrived {
             let kind = kind(view, varied, job);
-            match start(view, varied, kind, job, &all, cap, largest) {
+            let alone =
+                (kind.nodes <= fed).then(|| self.alone.on(&mut self.processors, kind.nodes, cap));
+            match alone.flatten().and_then(|caps| held(view, job, caps, largest)) {
                 Some(_) => self.queues.insert(job, kind),
                 None => {
                     decisions.push(Decision::Drop { job, reason: DropReason::NeverFed });
@@ -183,14 +186,22 @@ impl Policy for Uniform {
         let power = reliable(view);
         let cap = self.cap(varied, power);
         let mut left = power.saturating_sub(view.ledger.held());
-        let in_use = self.in_use(varied, power).iter().copied();
-        let mut free: Vec<NodeId> = in_use.filter(|node| view.ledger.is_free(*node)).collect();
-        free.reverse();
-        let mut turn = self.queues.turn();
+        self.processors.follow(view);
+        let mut free = self.processors.free_of_first(self.fed(cap, power));
+        let mut turn = self.queues.turn(free);
         while let Some((job, kind)) = turn.next() {
-            match start(view, varied, kind, job, &free, cap, left) {
-                Some((caps, power)) => {
-                    free.truncate(free.len() - kind.nodes as usize);
+            // Nobody holds less than the cap.
+            let least = cap.checked_mul(kind.nodes);
+            let start = if kind.nodes <= free && least.is_some_and(|least| least <= left) {
+                let caps = self.processors.first_free(kind.nodes, cap);
+                caps.and_then(|caps| Some((held(view, job, &caps, left)?, caps)))
+            } else {
+                None
+            };
+            match start {
+                Some((power, caps)) => {
+                    self.processors.take(&caps);
+                    free -= kind.nodes;
                     left -= power;
                     decisions.push(Decision::StartOn { job, caps });
                     turn.started(&mut self.queues, job, kind);
@@ -205,27 +216,9 @@ impl Policy for Uniform {
     }
 }
 
-/// The caps with which a job starts on the last of these processors, and what they hold, if there are
-/// enough of both.
-fn start(
-    view: &View<'_>,
-    varied: &Varied,
-    kind: Kind,
-    job: JobId,
-    free: &[NodeId],
-    cap: Watts,
-    left: Watts,
-) -> Option<(Caps, Watts)> {
-    let first = free.len().checked_sub(kind.nodes as usize)?;
-    let curves = varied.curves(kind.application);
-    let held = free[first..].iter().map(|node| Varied::held(&curves[node.0 as usize], cap));
-    let power = held.fold(Watts::ZERO, Watts::saturating_add);
-    if power > left {
-        return None;
-    }
-    let capped = free[first..].iter().map(|node| NodeCap { node: *node, cap });
-    let caps = Caps::new(capped.collect())?;
+/// What a job holds under these caps, if it may have them and there is so much.
+fn held(view: &View<'_>, job: JobId, caps: &Caps, left: Watts) -> Option<Watts> {
     // A cap below what can be set is offered to nobody.
-    view.model.on(job, view.job(job), &caps)?;
-    Some((caps, power))
+    let point = view.model.on(job, view.job(job), caps)?;
+    (point.power <= left).then_some(point.power)
 }

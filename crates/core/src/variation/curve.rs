@@ -11,6 +11,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use crate::units::Watts;
 
@@ -91,13 +92,13 @@ impl Segment {
     }
 }
 
-/// Speed over power.
+/// Speed over power. Thousands of nodes may have the same curve, so copies are cheap and share what they hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     /// Power and speed both rise from each to the next; there is at least one.
-    knots: Vec<Knot>,
+    knots: Arc<[Knot]>,
     /// From the first knot to the last, ever flatter; none if there is one knot.
-    hull: Vec<Segment>,
+    hull: Arc<[Segment]>,
     /// The knot at which it does most for each watt.
     most_efficient: Knot,
 }
@@ -165,33 +166,44 @@ impl Curve {
             if more { *knot } else { best }
         };
         let most_efficient = knots.iter().fold(knots[0], better);
-        Ok(Curve { knots, hull, most_efficient })
+        Ok(Curve { knots: knots.into(), hull: hull.into(), most_efficient })
     }
 
+    /// Whether it is the same curve, which copies are known to be without a look at their points.
+    pub fn is_same(&self, other: &Curve) -> bool {
+        Arc::ptr_eq(&self.knots, &other.knots) || self.knots == other.knots
+    }
+
+    #[inline]
     fn first(&self) -> Knot {
         self.knots[0]
     }
 
+    #[inline]
     fn last(&self) -> Knot {
         self.knots[self.knots.len() - 1]
     }
 
     /// The least power it can be held at.
+    #[inline]
     pub fn least(&self) -> Watts {
         self.first().power
     }
 
     /// What it draws without a cap: more makes nothing faster.
+    #[inline]
     pub fn most(&self) -> Watts {
         self.last().power
     }
 
     /// How fast it is on the least power.
+    #[inline]
     pub fn slowest(&self) -> Ips {
         self.first().ips
     }
 
     /// How fast it is without a cap.
+    #[inline]
     pub fn peak(&self) -> Ips {
         self.last().ips
     }
@@ -247,9 +259,15 @@ fn interpolated(knots: &[Knot], power: Watts) -> Ips {
     let after = knots.partition_point(|knot| knot.power <= power);
     match (knots.get(after.wrapping_sub(1)), knots.get(after)) {
         (Some(from), Some(to)) => {
-            let share = times(Ips(to.ips.0 - from.ips.0), power - from.power);
-            // A part of the difference, so it fits.
-            Ips(from.ips.0 + (share / u128::from((to.power - from.power).milliwatts())) as u64)
+            let (gain, along) = (to.ips.0 - from.ips.0, power - from.power);
+            let whole = (to.power - from.power).milliwatts();
+            // A division of 128 bits takes many times as long, and is hardly ever needed.
+            let share = match gain.checked_mul(along.milliwatts()) {
+                Some(product) => product / whole,
+                // A part of the difference, so it fits.
+                None => (times(Ips(gain), along) / u128::from(whole)) as u64,
+            };
+            Ips(from.ips.0 + share)
         }
         (Some(last), None) => last.ips,
         (None, _) => Ips::ZERO,

@@ -2,40 +2,50 @@
 //! what is to be and writes down the way there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::model::{Caps, NodeCap, Varied, Work};
+use crate::model::{Caps, Varied, Work};
 use crate::policy::ppartition::Sharing;
 use crate::policy::{Adopted, View};
-use crate::solve::ptune::{Grant, Tuner};
-use crate::units::{Instant, JobId, NodeId, Span, Watts};
-use crate::variation::Curve;
+use crate::solve::ptune::crew::{Crew, Levels};
+use crate::units::{Instant, JobId, Span, Watts};
+use crate::variation::kin::Kin;
 
+mod free;
 mod gain;
+mod pouring;
+mod team;
+
+use free::Free;
+use pouring::Pouring;
+use team::Team;
+pub(super) use team::Wanted;
 
 /// Less than this stays free rather than change caps for it.
 const GRAIN: Watts = Watts::from_watts(1);
 
 /// The processors of a machine and the jobs on them.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Partition {
     pub(super) members: BTreeMap<JobId, Member>,
     /// Those that are suspended: they have processors and no power.
     resting: BTreeMap<JobId, Member>,
-    /// Whether each processor is in service and nobody's.
-    free: Vec<bool>,
-    free_count: u32,
+    free: Free,
 }
 
 /// A job that has processors, or is to get them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Member {
     application: usize,
+    pub(super) team: Arc<Team>,
     /// The caps it is to have, unless there are others below.
-    pub(super) wanted: Caps,
+    wanted: Wanted,
     /// Caps on the same processors that it is to have instead, where power goes to those who gain most.
-    instead: Option<Caps>,
+    instead: Option<Wanted>,
     /// The caps it has; none if it has not started yet.
     pub(super) held: Option<Caps>,
+    /// What these came of.
+    carried_out: Option<Wanted>,
     /// The power it may use. Where power was taken, this is less than what it is to have until it is
     /// tuned again.
     pub(super) budget: Watts,
@@ -53,11 +63,12 @@ struct Progress {
     whole: Span,
 }
 
-/// A way to let a job in: its caps, and what others are left with for it.
+/// A way to let a job in: its processors, which are the most efficient ones that are free, with their caps; and what others
+/// are left with for it.
 pub(super) struct Admission {
     pub(super) application: usize,
-    pub(super) caps: Caps,
-    pub(super) least: Watts,
+    pub(super) crew: Crew,
+    pub(super) levels: Levels,
     pub(super) budgets: Vec<(JobId, Watts)>,
 }
 
@@ -97,45 +108,69 @@ impl Member {
     fn adopted(adopted: &Adopted, varied: &Varied) -> Option<Self> {
         let caps = adopted.caps.clone()?;
         let application = varied.application(adopted.job);
-        let curves = varied.curves(application);
-        let least = caps.nodes().filter_map(|node| curves.get(node.0 as usize)).map(Curve::least);
+        let kin = varied.kin(application);
+        let team = Team::new(caps.nodes().collect(), kin)?;
         let Adopted { work, since, point, .. } = *adopted;
         Some(Member {
             application,
             held: Some(caps.clone()),
+            carried_out: None,
             budget: caps.total(),
-            least: least.sum(),
+            least: team.crew().least(kin),
+            team: Arc::new(team),
             progress: Progress { work, since, whole: point.time },
-            wanted: caps,
+            wanted: Wanted::by_node(caps),
             instead: None,
         })
     }
 
     /// Takes over the caps it really has, under which all of its work takes `whole`.
-    fn correct(&mut self, caps: &Caps, whole: Span) {
-        (self.wanted, self.held) = (caps.clone(), Some(caps.clone()));
-        self.instead = None;
+    fn correct(&mut self, caps: &Caps, kin: &Kin, whole: Span) {
+        if !self.team.nodes().iter().copied().eq(caps.nodes())
+            && let Some(team) = Team::new(caps.nodes().collect(), kin)
+        {
+            self.team = Arc::new(team);
+        }
+        (self.wanted, self.held) = (Wanted::by_node(caps.clone()), Some(caps.clone()));
+        (self.instead, self.carried_out) = (None, None);
         self.budget = caps.total();
         self.progress.whole = whole;
     }
 
-    /// The caps that are to be set.
-    pub(super) fn target(&self) -> &Caps {
+    fn target(&self) -> &Wanted {
         self.instead.as_ref().unwrap_or(&self.wanted)
+    }
+
+    /// The caps that are to be set, if it has others.
+    pub(super) fn due_caps(&mut self) -> Option<Caps> {
+        if self.carried_out.as_ref() == Some(self.target()) {
+            return None;
+        }
+        let caps = self.target().caps(&self.team)?;
+        // Caps may have come about in another way and be the same.
+        if self.held.as_ref() == Some(&caps) {
+            self.carried_out = Some(self.target().clone());
+            return None;
+        }
+        Some(caps)
+    }
+
+    fn set(&mut self, caps: Caps) {
+        (self.held, self.carried_out) = (Some(caps), Some(self.target().clone()));
     }
 
     /// Gives the job other caps, from now on; says how long it then has left. `whole` is how long all of
     /// its work takes under them.
-    pub(super) fn recap(&mut self, now: Instant, whole: Span) -> Span {
-        self.held = Some(self.target().clone());
+    pub(super) fn recap(&mut self, caps: Caps, now: Instant, whole: Span) -> Span {
+        self.set(caps);
         self.progress.advance(now);
         self.progress.whole = whole;
         self.progress.work.time(whole)
     }
 
     /// The job starts under the caps it is to have.
-    pub(super) fn start(&mut self, now: Instant, whole: Span) {
-        self.held = Some(self.target().clone());
+    pub(super) fn start(&mut self, caps: Caps, now: Instant, whole: Span) {
+        self.set(caps);
         self.progress = Progress { work: Work::ALL, since: now, whole };
     }
 }
@@ -153,7 +188,7 @@ impl Partition {
 
     /// Processors that jobs have.
     pub(super) fn allocated(&self) -> u64 {
-        self.members.values().map(|member| u64::from(member.wanted.count())).sum()
+        self.members.values().map(|member| member.team.nodes().len() as u64).sum()
     }
 
     /// Brings itself up to what the ledger says; returns who is gone: jobs that have ended, and those that
@@ -180,15 +215,13 @@ impl Partition {
                     member.progress.advance(view.now);
                 }
                 let point = view.model.on(*job, view.job(*job), caps);
-                member.correct(caps, point.map_or(member.progress.whole, |point| point.time));
+                let kin = varied.kin(member.application);
+                member.correct(caps, kin, point.map_or(member.progress.whole, |point| point.time));
             }
         }
         self.rest(view);
-        let processors = varied.processors().names().len();
-        if !gone.is_empty() || view.changes.machine || self.free.len() != processors {
-            let is_free = |node| view.ledger.is_free(NodeId(node));
-            self.free = (0..processors as u32).map(is_free).collect();
-            self.free_count = self.free.iter().filter(|free| **free).count() as u32;
+        if !gone.is_empty() || view.changes.machine || !self.free.is_begun() {
+            self.free.follow(view, varied);
         }
         gone
     }
@@ -227,19 +260,23 @@ impl Partition {
         strangers.map(|holding| holding.power).sum()
     }
 
+    /// How many processors are free.
+    pub(super) fn free_count(&self) -> u32 {
+        self.free.count()
+    }
+
     /// So many free processors, the most efficient ones.
-    pub(super) fn candidates(&self, by_efficiency: &[u32], count: u32) -> Option<Vec<u32>> {
-        if count > self.free_count {
-            return None;
-        }
-        let free = by_efficiency.iter().copied().filter(|place| self.free[*place as usize]);
-        Some(free.take(count as usize).collect())
+    pub(super) fn candidates(&self, application: usize, count: u32) -> Option<Crew> {
+        self.free.most_efficient(application, count)
     }
 
     /// What every job is left with if so much power is taken from all of them, from each in proportion
     /// to what it has; and how much that yields. From none more is taken than it can do without. In the
     /// paper the others are not asked for what is missing then.
     pub(super) fn take(&self, power: Watts, sharing: Sharing) -> (Vec<(JobId, Watts)>, Watts) {
+        if power == Watts::ZERO {
+            return (Vec::new(), Watts::ZERO);
+        }
         let mut givers: Vec<Giver> = self.members.iter().map(Giver::of).collect();
         let mut missing = u128::from(power.milliwatts());
         if sharing == Sharing::Busbar {
@@ -293,64 +330,55 @@ impl Partition {
     }
 
     /// Lets a job in.
-    pub(super) fn admit(&mut self, job: JobId, admission: Admission) {
-        let Admission { application, caps, least, budgets } = admission;
+    pub(super) fn admit(&mut self, job: JobId, admission: Admission, varied: &Varied) {
+        let Admission { application, crew, levels, budgets } = admission;
         self.set_budgets(&budgets);
-        for node in caps.nodes() {
-            self.free[node.0 as usize] = false;
-        }
-        self.free_count -= caps.count();
-        let budget = caps.total();
+        let kin = varied.kin(application);
+        let nodes = self.free.take(application, crew.count(), varied);
+        let Some(team) = Team::new(nodes, kin) else { return };
+        let (least, budget) = (crew.least(kin), crew.total(&levels));
         let progress = Progress { work: Work::ALL, since: Instant::ZERO, whole: Span::ZERO };
-        let (wanted, instead, held) = (caps, None, None);
-        let member = Member { application, wanted, instead, held, budget, least, progress };
+        let member = Member {
+            application,
+            team: Arc::new(team),
+            wanted: Wanted::by_run(levels, budget),
+            instead: None,
+            held: None,
+            carried_out: None,
+            budget,
+            least,
+            progress,
+        };
         self.members.insert(job, member);
     }
 
     /// Tunes everybody to what he is left with, and gives power that nobody holds to those who gain
     /// most by it.
-    pub(super) fn settle(&mut self, varied: &Varied, tuner: &mut Tuner, power: Watts) {
+    pub(super) fn settle(&mut self, varied: &Varied, power: Watts) {
         for member in self.members.values_mut() {
             if member.budget < member.wanted.total() {
-                member.retune(varied, tuner);
+                member.retune(varied);
             }
         }
         let free = power.saturating_sub(self.power());
         if free >= GRAIN {
-            self.pour(varied, tuner, free);
+            self.pour(varied, free);
         }
     }
 
     /// Gives free power away. Along hulls every watt more brings less than the one before, so the
     /// steepest stretches of all processors are fed first.
-    fn pour(&mut self, varied: &Varied, tuner: &mut Tuner, mut free: Watts) {
-        let mut stretches = Vec::new();
+    fn pour(&mut self, varied: &Varied, free: Watts) {
+        let mut pouring = Pouring::default();
         for (job, member) in &self.members {
-            let curves = varied.curves(member.application);
-            for NodeCap { node, cap } in member.wanted.iter() {
-                for segment in curves[node.0 as usize].hull() {
-                    if segment.to.power > cap {
-                        let power = segment.to.power - segment.from.power.max(cap);
-                        // The bits of numbers above zero are in the order of the numbers.
-                        stretches.push((!segment.slope.to_bits(), *job, node, power));
-                    }
-                }
-            }
+            let kin = varied.kin(member.application);
+            let mut add = |run, count, cap| pouring.add(*job, kin.run(run), count, cap);
+            member.wanted.for_each(&member.team, kin, &mut add);
         }
-        stretches.sort_unstable();
-        let mut more = BTreeMap::<JobId, Watts>::new();
-        for (_, job, _, power) in stretches {
-            let given = power.min(free);
-            *more.entry(job).or_default() += given;
-            free -= given;
-            if free == Watts::ZERO {
-                break;
-            }
-        }
-        for (job, power) in more {
+        for (job, power) in pouring.pour(free) {
             if let Some(member) = self.members.get_mut(&job) {
                 member.budget += power;
-                member.retune(varied, tuner);
+                member.retune(varied);
             }
         }
     }
@@ -358,16 +386,11 @@ impl Partition {
 
 impl Member {
     /// Divides the job's power among its processors anew. It then holds no more than it has a use for.
-    fn retune(&mut self, varied: &Varied, tuner: &mut Tuner) {
-        let curves = varied.curves(self.application);
-        let own: Vec<&Curve> = self.wanted.nodes().map(|node| &curves[node.0 as usize]).collect();
+    fn retune(&mut self, varied: &Varied) {
         // It never has less than its processors need.
-        let Ok(tuning) = tuner.retune(&own, self.budget) else { return };
-        let nodes: Vec<NodeId> = self.wanted.nodes().collect();
-        let node = |grant: &Grant| NodeCap { node: nodes[grant.candidate], cap: grant.cap };
-        if let Some(caps) = Caps::new(tuning.grants.iter().map(node).collect()) {
-            self.budget = caps.total();
-            self.wanted = caps;
-        }
+        let kin = varied.kin(self.application);
+        let Some(levels) = self.team.feed().retune(kin, self.budget) else { return };
+        self.budget = self.team.crew().total(&levels);
+        self.wanted = Wanted::by_run(levels, self.budget);
     }
 }

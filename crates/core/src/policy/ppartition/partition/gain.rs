@@ -1,10 +1,9 @@
 //! Power where it gains most: every busy processor has its lowest cap, and what is above that goes to those that get
 //! most done with it, whose job they are. Along hulls no other division on the same processors gets more done.
 
-use super::{Member, Partition};
-use crate::model::{Caps, NodeCap, Varied};
-use crate::solve::ptune::Tuner;
-use crate::units::{NodeId, Watts};
+use super::{Member, Partition, Wanted};
+use crate::model::Varied;
+use crate::units::Watts;
 use crate::variation::curve::Segment;
 use crate::variation::{Curve, Knot};
 
@@ -106,23 +105,18 @@ impl Partition {
     ) -> Option<Poured> {
         let busy = self.members.values().flat_map(|member| {
             let curves = varied.curves(member.application);
-            member.wanted.nodes().map(|node| &curves[node.0 as usize])
+            member.team.nodes().iter().map(|node| &curves[node.0 as usize])
         });
         Poured::of(busy.chain(others.iter().copied()), power)
     }
 
     /// Divides all power anew on the processors that are busy. What each job is entitled to stays as it is: by that
     /// others are let in.
-    pub(in crate::policy::ppartition) fn divide_anew(
-        &mut self,
-        varied: &Varied,
-        tuner: &mut Tuner,
-        power: Watts,
-    ) {
+    pub(in crate::policy::ppartition) fn divide_anew(&mut self, varied: &Varied, power: Watts) {
         let mut anew = self.clone();
         anew.members.values_mut().for_each(|member| member.go_to_least(varied));
         let free = power.saturating_sub(anew.power());
-        anew.pour(varied, tuner, free);
+        anew.pour(varied, free);
         for (own, divided) in self.members.values_mut().zip(anew.members.into_values()) {
             own.instead = Some(divided.wanted);
         }
@@ -131,12 +125,9 @@ impl Partition {
 
 impl Member {
     fn go_to_least(&mut self, varied: &Varied) {
-        let curves = varied.curves(self.application);
-        let lowest = |node: NodeId| NodeCap { node, cap: curves[node.0 as usize].least() };
-        if let Some(caps) = Caps::new(self.wanted.nodes().map(lowest).collect()) {
-            self.budget = caps.total();
-            self.wanted = caps;
-        }
+        let levels = self.team.crew().at_least(varied.kin(self.application));
+        self.budget = self.team.crew().total(&levels);
+        self.wanted = Wanted::by_run(levels, self.budget);
     }
 }
 
