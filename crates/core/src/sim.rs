@@ -332,7 +332,12 @@ impl<'a> Engine<'a> {
                 decisions: 0,
                 violations: 0,
                 first_violations: Vec::new(),
-                power: Vec::new(),
+                // Mostly a change where a job starts and one where it ends. A list that has the room from the
+                // beginning is not copied on its way, and room that is not used takes no memory.
+                power: Vec::with_capacity(match simulation.keeps_power {
+                    true => 2 * workload.jobs().len(),
+                    false => 0,
+                }),
                 unfinished: 0,
                 consumed: None,
                 changes: Vec::new(),

@@ -42,6 +42,12 @@ impl Dispatch {
         Ok(())
     }
 
+    /// Jobs are found on other nodes than they were given, as many of them, because whoever starts them chose these. A policy
+    /// that does not name nodes need not hear of it.
+    pub fn relocate(&mut self, moves: &[(JobId, Vec<NodeId>)]) -> Result<(), Violation> {
+        self.ledger.relocate(moves)
+    }
+
     /// A node is found in a state; if it is in none, it is on. Says whether that can be: a node that a job holds is on.
     pub fn note_switched(&mut self, node: NodeId, state: Option<SwitchState>) -> bool {
         self.machine_changed = true;

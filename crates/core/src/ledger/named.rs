@@ -8,6 +8,7 @@ use super::placement::Placement;
 use super::{Ledger, Violation};
 use crate::model::{Caps, OperatingPoint};
 use crate::units::{JobId, NodeId, Span};
+use std::collections::BTreeSet;
 
 impl Ledger {
     /// Gives a job these nodes under these caps. The point says what that means in all.
@@ -52,6 +53,42 @@ impl Ledger {
         self.change(job, point, left)?;
         if let Some(placement) = &mut self.placement {
             placement.set_caps(job, caps);
+        }
+        Ok(())
+    }
+
+    /// Jobs are found on other nodes than they were given, as many of them: each has these from now on, in ascending order. No
+    /// node may be one of another job, and one that was out of service is in service with its job. Power and times stay.
+    /// Where nodes are not kept track of, there is nothing to be done.
+    pub fn relocate(&mut self, moves: &[(JobId, Vec<NodeId>)]) -> Result<(), Violation> {
+        let Some(placement) = &self.placement else { return Ok(()) };
+        let mut moving: BTreeSet<JobId> = BTreeSet::new();
+        let mut given: BTreeSet<NodeId> = BTreeSet::new();
+        for (job, nodes) in moves {
+            let holding = self.held_by(*job).ok_or(Violation::HoldsNothing { job: *job })?;
+            let has_caps = placement.caps(*job).is_some();
+            if !moving.insert(*job) || has_caps || holding.nodes as usize != nodes.len() {
+                return Err(Violation::OtherNodes { job: *job });
+            }
+        }
+        for (job, nodes) in moves {
+            for node in nodes {
+                let is_on = node.0 < self.total_nodes && placement.switched(*node).is_none();
+                let is_anothers =
+                    placement.holder(*node).is_some_and(|holder| !moving.contains(&holder));
+                if !is_on || is_anothers || !given.insert(*node) {
+                    return Err(Violation::NodeTaken { job: *job, node: *node });
+                }
+            }
+        }
+        if let Some(placement) = &mut self.placement {
+            moving.iter().for_each(|job| placement.give(*job));
+        }
+        for (job, nodes) in moves {
+            nodes.iter().for_each(|node| _ = self.bring_up(*node));
+            if let Some(placement) = &mut self.placement {
+                placement.take_these(*job, nodes.iter().copied());
+            }
         }
         Ok(())
     }

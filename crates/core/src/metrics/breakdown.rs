@@ -98,17 +98,21 @@ pub fn waits_by(context: &RunContext<'_>, run: &Run) -> Vec<WaitsBy> {
     let jobs = context.workload.jobs();
     let length = |place: usize| context.workload.run_times()[place].min(jobs[place].requested);
     let mut all = vec![
-        WaitsBy { by: By::Size, classes: classes(context, run, |place| size(jobs[place].nodes)) },
+        WaitsBy {
+            by: By::Size,
+            classes: classes(context, run, |place| size(jobs[place].nodes), name_of_size),
+        },
         WaitsBy {
             by: By::Length,
-            classes: classes(context, run, |place| length_of(length(place))),
+            classes: classes(context, run, |place| length_of(length(place)), name_of_length),
         },
     ];
     let users = Named::of("user", jobs.iter().map(|job| job.user.map(|user| user.0)));
     let groups = Named::of("group", jobs.iter().map(|job| job.group.map(|group| group.0)));
     for (by, named) in [(By::User, users), (By::Group, groups)] {
         if let Some(named) = named {
-            let classes = classes(context, run, |place| named.class(place));
+            let classes =
+                classes(context, run, |place| named.class(place), |class| named.name(class));
             all.push(WaitsBy { by, classes });
         }
     }
@@ -116,47 +120,57 @@ pub fn waits_by(context: &RunContext<'_>, run: &Run) -> Vec<WaitsBy> {
     all
 }
 
-/// The classes in their order; what a class is called goes with its place.
+/// The classes in their order, which is that of their numbers.
 fn classes(
     context: &RunContext<'_>,
     run: &Run,
-    class: impl Fn(usize) -> (usize, String),
+    class: impl Fn(usize) -> usize,
+    name: impl Fn(usize) -> String,
 ) -> Vec<WaitClass> {
-    let mut found: BTreeMap<usize, (String, u64, Vec<u64>)> = BTreeMap::new();
+    let mut found: Vec<(u64, Vec<u64>)> = Vec::new();
     for (place, (job, record)) in context.workload.jobs().iter().zip(&run.records).enumerate() {
-        let (order, name) = class(place);
-        let (_, jobs, waits) = found.entry(order).or_insert_with(|| (name, 0, Vec::new()));
+        let class = class(place);
+        if class >= found.len() {
+            found.resize_with(class + 1, Default::default);
+        }
+        let (jobs, waits) = &mut found[class];
         *jobs += 1;
         if record.state.has_run() {
             waits.push(wait(job, record).millis());
         }
     }
-    let class = |(name, jobs, mut waits): (String, u64, Vec<u64>)| WaitClass {
-        name,
+    let class = |(class, (jobs, mut waits)): (usize, (u64, Vec<u64>))| WaitClass {
+        name: name(class),
         jobs,
         waits: WaitFigures::of(&mut waits),
     };
-    found.into_values().map(class).collect()
+    found.into_iter().enumerate().filter(|(_, (jobs, _))| *jobs > 0).map(class).collect()
 }
 
 /// Each class goes up to four times the size of the one before: 1, 2 to 4, 5 to 16, …
-fn size(nodes: u32) -> (usize, String) {
+fn size(nodes: u32) -> usize {
     let (mut class, mut most) = (0, 1u64);
     while most < u64::from(nodes) {
         most *= 4;
         class += 1;
     }
-    let name = match class {
-        0 => "1 node".to_owned(),
-        _ => format!("{} to {most} nodes", most / 4 + 1),
-    };
-    (class, name)
+    class
 }
 
-fn length_of(run_time: Span) -> (usize, String) {
-    let class = LENGTHS.iter().position(|(end, _)| run_time < *end);
-    let name = class.map_or(LONGER, |class| LENGTHS[class].1);
-    (class.unwrap_or(LENGTHS.len()), name.to_owned())
+fn name_of_size(class: usize) -> String {
+    let most = 1u64 << (2 * class);
+    match class {
+        0 => "1 node".to_owned(),
+        _ => format!("{} to {most} nodes", most / 4 + 1),
+    }
+}
+
+fn length_of(run_time: Span) -> usize {
+    LENGTHS.iter().take_while(|(end, _)| run_time >= *end).count()
+}
+
+fn name_of_length(class: usize) -> String {
+    LENGTHS.get(class).map_or(LONGER, |(_, name)| name).to_owned()
 }
 
 /// Users or groups, which have numbers.
@@ -185,14 +199,17 @@ impl Named {
         (!most.is_empty()).then_some(Named { what, most, of_jobs })
     }
 
-    /// The class of a job.
-    fn class(&self, place: usize) -> (usize, String) {
-        let Some(number) = self.of_jobs[place] else {
-            return (self.most.len() + 1, "not recorded".to_owned());
-        };
-        match self.most.iter().position(|known| *known == number) {
-            Some(place) => (place, format!("{} {number}", self.what)),
-            None => (self.most.len(), "others".to_owned()),
+    /// The class of a job: one of those with a class of their own, others, or nobody knows whose it is.
+    fn class(&self, place: usize) -> usize {
+        let Some(number) = self.of_jobs[place] else { return self.most.len() + 1 };
+        self.most.iter().position(|known| *known == number).unwrap_or(self.most.len())
+    }
+
+    fn name(&self, class: usize) -> String {
+        match self.most.get(class) {
+            Some(number) => format!("{} {number}", self.what),
+            None if class == self.most.len() => "others".to_owned(),
+            None => "not recorded".to_owned(),
         }
     }
 }
@@ -225,7 +242,7 @@ mod tests {
 
     #[test]
     fn sizes_and_lengths_have_classes() {
-        let name = |nodes| size(nodes).1;
+        let name = |nodes| name_of_size(size(nodes));
         assert_eq!(
             [1, 2, 4, 5, 64, 65].map(name),
             [
@@ -237,8 +254,8 @@ mod tests {
                 "65 to 256 nodes"
             ]
         );
-        assert!(size(u32::MAX).1.ends_with("to 4294967296 nodes"));
-        let name = |seconds| length_of(Span::from_secs(seconds)).1;
+        assert!(name(u32::MAX).ends_with("to 4294967296 nodes"));
+        let name = |seconds| name_of_length(length_of(Span::from_secs(seconds)));
         assert_eq!(
             [0, 599, 600, 86_399, 86_400].map(name),
             ["under 10 min", "under 10 min", "10 min to 1 h", "6 to 24 h", "24 h and longer"]
@@ -304,7 +321,7 @@ mod tests {
         let id = |number: u32| NonZeroU32::new(number);
         let users = Named::of("user", (1..=12).chain([12, 0]).map(id)).unwrap();
         assert_eq!(users.most.len(), MOST_NAMED);
-        let class = |place: usize| users.class(place);
+        let class = |place: usize| (users.class(place), users.name(users.class(place)));
         assert_eq!((class(11), class(12)), ((0, "user 12".to_owned()), (0, "user 12".to_owned())));
         assert_eq!(class(8), (9, "user 9".to_owned()));
         assert_eq!(class(10), (10, "others".to_owned()));

@@ -13,9 +13,6 @@
 //! ahead of it, which that one finds at the next compression. Nor does it scale like EASY: in a long
 //! queue one job that ends early moves hundreds of others, and each of them has to be moved.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use crate::availability::Claim;
 use crate::ledger::Holding;
 use crate::policy::{Decision, Policy, Room, View};
@@ -34,7 +31,8 @@ use timeline::Timeline;
 pub struct Conservative {
     /// What is free when, with running jobs and reservations taken out.
     plan: Option<Plan>,
-    promises: Promises,
+    /// Room for the jobs whose time has come.
+    due: Vec<JobId>,
 }
 
 /// What is free when.
@@ -44,39 +42,6 @@ enum Plan {
     Steady(Box<Timeline>),
     /// While limits are to come.
     Changing(Box<Changing>),
-}
-
-/// When waiting jobs are to start.
-#[derive(Clone, Debug, Default)]
-struct Promises {
-    /// When each waiting job is to start; [`Instant::NEVER`] if it cannot be told, or if the job
-    /// does not wait.
-    starts: Vec<Instant>,
-    /// The reservations by time. Those that were moved since are still there, and known by being
-    /// different from `starts`.
-    order: BinaryHeap<Reverse<(Instant, JobId)>>,
-}
-
-impl Promises {
-    fn of(&self, job: JobId) -> Instant {
-        self.starts.get(job.index()).map_or(Instant::NEVER, |start| *start)
-    }
-
-    fn promise(&mut self, job: JobId, start: Instant) {
-        self.starts[job.index()] = start;
-        self.order.push(Reverse((start, job)));
-    }
-
-    /// A job that has just arrived gets its promise, if it can have one.
-    fn welcome(&mut self, view: &View<'_>, job: JobId, start: Option<Instant>) {
-        if self.starts.len() <= job.index() {
-            self.starts.resize(view.jobs.len().max(job.index() + 1), Instant::NEVER);
-        }
-        self.starts[job.index()] = Instant::NEVER;
-        if let Some(start) = start {
-            self.promise(job, start);
-        }
-    }
 }
 
 impl Plan {
@@ -103,32 +68,20 @@ impl Plan {
     }
 
     /// Gives a job the earliest place in the schedule.
-    fn reserve(&mut self, view: &View<'_>, job: JobId) -> Option<Instant> {
+    fn reserve(&mut self, view: &View<'_>, job: JobId) {
         let claim = Claim::of(&view.nominal(job));
         match self {
             Plan::Steady(timeline) => timeline.reserve(job, &claim),
-            Plan::Changing(changing) => changing.reserve(&claim, view.now),
+            Plan::Changing(changing) => changing.reserve(view, job, &claim),
         }
     }
 
     /// Moves each waiting job, in the order of the queue, to the earliest time that is free for
     /// it.
-    fn compress(&mut self, view: &View<'_>, promises: &mut Promises) {
+    fn compress(&mut self, view: &View<'_>) {
         match self {
-            Plan::Steady(timeline) => {
-                timeline.begin();
-                let mut next = 0;
-                while let Some((job, after)) = timeline.candidate(next) {
-                    next = after;
-                    let start = promises.of(job);
-                    if let Some(earlier) = timeline.earlier(job, start) {
-                        timeline.advance_to(job, start, &earlier);
-                        promises.promise(job, earlier.at);
-                    }
-                }
-                timeline.finish();
-            }
-            Plan::Changing(changing) => changing.compress(view, promises),
+            Plan::Steady(timeline) => timeline.compress(),
+            Plan::Changing(changing) => changing.compress(view),
         }
     }
 
@@ -143,9 +96,20 @@ impl Plan {
         }
     }
 
-    fn start(&mut self, job: JobId) {
-        if let Plan::Steady(timeline) = self {
-            timeline.start(job);
+    /// Adds the waiting jobs whose time has come; says when that of the next comes.
+    fn due(&mut self, now: Instant, due: &mut Vec<JobId>) -> Option<Instant> {
+        match self {
+            Plan::Steady(timeline) => timeline.due(due),
+            Plan::Changing(changing) => changing.due(now, due),
+        }
+    }
+
+    /// A job whose time has come starts, or goes on waiting.
+    fn settle(&mut self, job: JobId, starts: bool) {
+        match self {
+            Plan::Steady(timeline) if starts => timeline.start(job),
+            Plan::Steady(_) => (),
+            Plan::Changing(changing) => changing.settle(job, starts),
         }
     }
 }
@@ -156,55 +120,25 @@ impl Conservative {
         Conservative::default()
     }
 
-    /// Makes every promise anew.
-    fn replan(&mut self, view: &View<'_>) -> Plan {
-        self.promises.order.clear();
-        let mut plan = Plan::of(view);
-        for job in view.queue.iter() {
-            let start = plan.reserve(view, job);
-            self.promises.welcome(view, job, start);
-        }
-        plan
-    }
-
     /// Starts every job whose time has come, in the order of the queue, and asks to be woken for
     /// the next.
     fn start_due(&mut self, view: &View<'_>, plan: &mut Plan, decisions: &mut Vec<Decision>) {
-        let Promises { starts, order } = &mut self.promises;
-        let mut due = Vec::new();
-        let mut wake = None;
-        while let Some(&Reverse((start, job))) = order.peek() {
-            let moved = starts[job.index()] != start;
-            if !moved && start > view.now {
-                wake = Some(Decision::WakeAt(start));
-                break;
-            }
-            order.pop();
-            if !moved {
-                due.push(job);
-            }
-        }
-        due.sort_unstable();
-        due.dedup();
+        self.due.clear();
+        let wake = plan.due(view.now, &mut self.due);
+        self.due.sort_unstable();
         let mut room = Room::of(view);
-        for job in due {
+        for &job in &self.due {
             let point = view.nominal(job);
-            if room.admits(&point) {
+            // If it is not admitted, a job of this instant still holds what the schedule counts as
+            // given back; it ends before the clock moves on, and then the policy is asked again.
+            let starts = room.admits(&point);
+            plan.settle(job, starts);
+            if starts {
                 room.take(&point);
-                starts[job.index()] = Instant::NEVER;
-                plan.start(job);
                 decisions.push(Decision::Start { job, point });
-            } else {
-                // A job of this instant still holds what the schedule counts as given back; it
-                // ends before the clock moves on, and then the policy is asked again.
-                order.push(Reverse((starts[job.index()], job)));
             }
         }
-        decisions.extend(wake);
-        // Moved reservations are dropped before they outnumber the others by far.
-        if order.len() > 4 * view.queue.len() + 1024 {
-            order.retain(|Reverse((start, job))| starts[job.index()] == *start);
-        }
+        decisions.extend(wake.map(Decision::WakeAt));
     }
 }
 
@@ -215,19 +149,20 @@ impl Policy for Conservative {
         let overdue = first.is_some_and(|first| first.until < view.now);
         let plan = self.plan.take().filter(|_| !view.changes.machine && !overdue);
         let mut plan = match plan.filter(|plan| plan.is_complete(view)) {
-            None => self.replan(view),
+            None => {
+                let mut plan = Plan::of(view);
+                view.queue.iter().for_each(|job| plan.reserve(view, job));
+                plan
+            }
             Some(mut plan) => {
                 plan.advance(view.now);
                 for back in view.changes.released.iter().filter(|back| back.until > view.now) {
                     plan.release(back, view.now);
                 }
                 if !view.changes.released.is_empty() {
-                    plan.compress(view, &mut self.promises);
+                    plan.compress(view);
                 }
-                for &job in view.changes.arrived {
-                    let start = plan.reserve(view, job);
-                    self.promises.welcome(view, job, start);
-                }
+                view.changes.arrived.iter().for_each(|job| plan.reserve(view, *job));
                 plan
             }
         };

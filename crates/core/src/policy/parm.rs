@@ -355,7 +355,8 @@ impl Parm {
             let need = if Some(job) == must_start { Need::Required } else { Need::Optional };
             self.program.enter(&mut instance, &mut offers, need, options, value).ok()?;
         }
-        let limits = Limits { gap: self.spec.gap(), effort: self.spec.effort, stop: None };
+        let effort = self.spec.steps_for(instance.entries());
+        let limits = Limits { gap: self.spec.gap(), effort, stop: None };
         let solution = self.solver.solve(&instance, limits, self.prices);
         self.instance = instance;
         let solution = solution.ok()?;

@@ -5,7 +5,8 @@
 //! [`solve`] finds the best choice and shows that it is, or comes as near as was asked for. It does
 //! so in four steps, one file each: prices at which sharing regulates itself (`dual`), what it
 //! costs to choose otherwise (`loss`), a first good choice (`incumbent`), and a search through all
-//! that could be better (`proof`). Prices are floats, but what fits is decided in integers.
+//! that could be better: one by one where there is little to try (`branch`), by lists that are joined
+//! otherwise (`proof`). Prices are floats, but what fits is decided in integers.
 //!
 //! ```
 //! use busbar_core::solve::knapsack::{Instance, Limits, Need, Offer, solve};
@@ -23,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod branch;
 mod classes;
 mod combinations;
 mod dual;
@@ -43,6 +45,7 @@ mod solution;
 mod tests;
 mod traces;
 
+use branch::Branch;
 use dual::Dual;
 use incumbent::Incumbent;
 pub use instance::{Instance, InstanceError, Need, Offer};
@@ -84,6 +87,7 @@ pub struct Solver {
     dual: Dual,
     losses: Losses,
     incumbent: Incumbent,
+    branch: Branch,
     proof: Proof,
 }
 
@@ -97,6 +101,8 @@ struct Search {
 
 /// Differences below this share of the value are taken for rounding.
 const TOLERANCE: f64 = 1e-12;
+/// Sums that were added up in different orders differ by less than this share of them.
+const ROUNDING: f64 = 1e-9;
 /// About how many moves the search begins with.
 const FIRST_MOVES: usize = 1200;
 
@@ -123,19 +129,62 @@ impl Solver {
         search: &Search,
         meter: &mut Meter<'_, '_>,
     ) -> Result<Solution, NoChoice> {
-        let Solver { dual, losses, incumbent, proof } = self;
+        let Solver { dual, losses, incumbent, branch, proof } = self;
         incumbent.choice = feasible::witness(instance, meter)?;
         if instance.entries() == 0 {
             return Ok(Solution::of(instance, &[], 0.0, Prices::default(), meter.spent()));
         }
-        let (prices, looks) = dual.prices(instance, search.warm.map(Prices::per_milliwatt));
-        meter.spend(looks);
-        let mut moves = FIRST_MOVES;
-        meter.spend(losses.weigh(instance, prices, moves));
+        let found = dual.prices(instance, search.warm.map(Prices::per_milliwatt));
+        meter.spend(found.looks);
+        let mut value = Incumbent::value(instance, &incumbent.choice);
+        let fitting = found.fitting.and_then(|fitting| losses.choice_at(instance, fitting.prices));
+        if let Some(choice) = fitting {
+            let worth = Incumbent::value(instance, &choice);
+            if worth > value {
+                (incumbent.choice, value) = (choice, worth);
+            }
+        }
+        // What loses more than the best choice known falls short by is in none that is better.
+        let most = found.bound - value + ROUNDING * found.bound.abs();
+        meter.spend(losses.weigh(instance, found.prices, FIRST_MOVES, most));
         let bound = losses.bound;
         let tolerance = TOLERANCE * bound.abs();
-        incumbent.shortfall = bound - Incumbent::value(instance, &incumbent.choice);
+        incumbent.shortfall = bound - value;
 
+        let allowed = (search.gap * value).max(tolerance);
+        let tried = branch.search(losses, incumbent, allowed, meter);
+        let depth = match tried {
+            Some(depth) => depth,
+            None => {
+                let mut lists = Lists { instance, losses, incumbent, proof, tolerance };
+                lists.search(search, meter)
+            }
+        };
+        if search.gap > 0.0 {
+            meter.spend(incumbent.take_what_fits(instance, bound));
+        }
+        let bound = if incumbent.shortfall - tolerance <= depth { 0.0 } else { bound - depth };
+        let prices = Prices::from_milliwatts(found.prices);
+        Ok(Solution::of(instance, &incumbent.choice, bound, prices, meter.spent()))
+    }
+}
+
+/// The search by lists that are joined.
+struct Lists<'a> {
+    instance: &'a Instance,
+    losses: &'a mut Losses,
+    incumbent: &'a mut Incumbent,
+    proof: &'a mut Proof,
+    /// Differences below this are taken for rounding.
+    tolerance: f64,
+}
+
+impl Lists<'_> {
+    /// Makes the incumbent better until it is good enough or the effort is spent. Returns what every other choice falls
+    /// short by at least.
+    fn search(&mut self, search: &Search, meter: &mut Meter<'_, '_>) -> f64 {
+        let Lists { instance, losses, incumbent, proof, tolerance } = self;
+        let (bound, tolerance) = (losses.bound, *tolerance);
         let is_enough = |depth: f64, incumbent: &Incumbent| {
             let shortfall = (incumbent.shortfall - depth).max(0.0);
             let value = bound - incumbent.shortfall;
@@ -148,20 +197,17 @@ impl Solver {
         if incumbent.shortfall > POOR * bound.abs() {
             meter.spend(fill::fill(incumbent, instance, losses));
         }
-        let mut depth = 0.0;
+        let (mut depth, mut moves) = (0.0, FIRST_MOVES);
         loop {
             let needs_more;
             (depth, needs_more) =
                 proof.deepen(losses, incumbent, depth, tolerance, &is_enough, meter);
             if !needs_more || meter.is_spent() {
-                break;
+                return depth;
             }
             moves *= 4;
             meter.spend(losses.widen(instance, moves));
             proof.begin(losses);
         }
-        let bound = if incumbent.shortfall - tolerance <= depth { 0.0 } else { bound - depth };
-        let prices = Prices::from_milliwatts(prices);
-        Ok(Solution::of(instance, &incumbent.choice, bound, prices, meter.spent()))
     }
 }

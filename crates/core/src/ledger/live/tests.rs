@@ -53,6 +53,35 @@ fn another_budget_is_in_force_at_once() {
     assert_eq!(ledger.check(), Ok(()));
 }
 
+/// Jobs 0 and 1 were given nodes 0 to 2, and job 2 node 3; then job 0 is found on node 2 and on one that was out of service.
+#[test]
+fn jobs_are_found_on_other_nodes() {
+    let mut ledger = ledger(1000);
+    ledger.take_down(NodeId(9));
+    for (job, nodes) in [(0, 2), (1, 1), (2, 1)] {
+        ledger.start(JobId(job), &point(nodes, 50, 20)).unwrap();
+    }
+    let taken = ledger.relocate(&[(JobId(0), ids(&[2, 9]))]);
+    assert_eq!(taken, Err(Violation::NodeTaken { job: JobId(0), node: NodeId(2) }));
+    let fewer = ledger.relocate(&[(JobId(0), ids(&[9])), (JobId(1), ids(&[0]))]);
+    assert_eq!(fewer, Err(Violation::OtherNodes { job: JobId(0) }));
+    let twice = ledger.relocate(&[(JobId(0), ids(&[2, 9])), (JobId(1), ids(&[9]))]);
+    assert_eq!(twice, Err(Violation::NodeTaken { job: JobId(1), node: NodeId(9) }));
+    let none = ledger.relocate(&[(JobId(1), ids(&[10]))]);
+    assert_eq!(none, Err(Violation::NodeTaken { job: JobId(1), node: NodeId(10) }));
+    assert_eq!(ledger.nodes_of(JobId(0)), ids(&[0, 1]), "what is refused changes nothing");
+    let (power, free) = (ledger.power(), ledger.free_nodes());
+    ledger.relocate(&[(JobId(0), ids(&[2, 9])), (JobId(1), ids(&[0]))]).unwrap();
+    assert_eq!(ledger.nodes_of(JobId(0)), ids(&[2, 9]));
+    assert_eq!(ledger.nodes_of(JobId(1)), ids(&[0]));
+    assert!(ledger.is_free(NodeId(1)));
+    assert_eq!((ledger.power(), ledger.free_nodes()), (power, free + 1));
+    assert_eq!(ledger.check(), Ok(()));
+    ledger.release(JobId(0)).unwrap();
+    assert!(ledger.is_free(NodeId(9)) && ledger.is_free(NodeId(2)));
+    assert_eq!(ledger.check(), Ok(()));
+}
+
 #[test]
 fn what_runs_already_is_taken_over_beyond_the_limit() {
     let mut ledger = ledger(100);

@@ -2,7 +2,8 @@
 //!
 //! What is made small is the sum of squares of the logarithms of predicted over measured time: an
 //! error of 10 % counts the same at any size. [`fit`] walks downhill (`least_squares`) from starts
-//! spread over the places where the laws bend, and keeps the lowest place it found.
+//! spread over the places where the laws bend. All of them take a few steps, those that are lowest then go on to
+//! the end, and the lowest place that they find is kept.
 //!
 //! Not everything in the laws can be told from nodes, caps and times. So the fit is for what can:
 //! T₁, A, σ, p_h, c and β. The others are settled thus:
@@ -28,7 +29,7 @@ mod problem;
 mod tests;
 
 pub use certainty::{Certainty, Estimate};
-use least_squares::{Minimum, minimise};
+use least_squares::Walk;
 pub use problem::LINEAR_SHARE;
 use problem::{Evaluation, Parameters, Problem};
 
@@ -121,6 +122,11 @@ pub enum PassFitError {
     Absurd(#[from] OutOfRange),
 }
 
+/// So many steps are walked from every start, ...
+const FIRST_STEPS: usize = 8;
+/// ... and from so many of them to the end.
+const FINALISTS: usize = 8;
+
 /// How many parameters are fitted.
 const PARAMETERS: usize = 6;
 /// Three numbers of nodes for T₁, A and σ.
@@ -138,14 +144,23 @@ pub fn fit(samples: &[Sample]) -> Result<PassFit, PassFitError> {
     check_figures(samples)?;
     let problem = Problem::new(samples);
     check_variety(&problem)?;
-    let mut best: Option<Minimum> = None;
     let mut evaluation = Evaluation::of(&problem);
+    let mut residuals = |unknowns: &[f64]| evaluation.residuals(&problem.parameters(unknowns));
+    let mut walks = Vec::new();
     for start in problem.starts() {
-        let found = minimise(start, |unknowns| evaluation.residuals(&problem.parameters(unknowns)));
+        let mut walk = Walk::from(start, &mut residuals);
+        walk.go(FIRST_STEPS, &mut residuals);
+        walks.push(walk);
+    }
+    walks.sort_by(|a, b| a.sum_of_squares.total_cmp(&b.sum_of_squares));
+    walks.truncate(FINALISTS);
+    let mut best: Option<Walk> = None;
+    for mut walk in walks {
+        walk.arrive(&mut residuals);
         // What is better by rounding alone is not better: the first of equals is kept.
-        let is_better = |best: &Minimum| found.sum_of_squares < best.sum_of_squares * (1.0 - 1e-9);
+        let is_better = |best: &Walk| walk.sum_of_squares < best.sum_of_squares * (1.0 - 1e-9);
         if best.as_ref().is_none_or(is_better) {
-            best = Some(found);
+            best = Some(walk);
         }
     }
     let too_few = PassFitError::TooFew { samples: samples.len(), needed: PARAMETERS };

@@ -4,15 +4,24 @@
 //! each of them would cost more than to move those that can be moved. So jobs are divided into
 //! classes by size, and an opening is kept for a class only if it is as long as the shortest of its
 //! jobs that are reserved for later. What is kept may be too much, never too little.
+//!
+//! Only who is reserved for after the time at which something comes free can use it. Somebody reserved for
+//! before, or for that very time, holds his nodes there already, or ends before it, wherever he
+//! moves.
+//!
+//! Openings are numbered, and each job remembers how many there were when it last looked. An opening
+//! that was not enough for it is not enough later: if more comes free around it, that is another
+//! opening, or the same with a new number.
 
 use crate::availability::Claim;
 use crate::units::{Instant, Span};
 
-/// Sizes are told apart by their three highest bits.
-const CLASSES: usize = 128;
+/// Sizes are told apart by their three highest bits; the last class has all above.
+const CLASSES: usize = 64;
 
-/// Distances in time are told apart by their three highest bits.
-const DISTANCES: usize = 4 * 64;
+/// Distances in time are told apart by their three highest bits, and those below a minute are not.
+const NEAREST: u32 = 16;
+const DISTANCES: usize = 4 * (64 - NEAREST as usize);
 
 /// How often jobs are considered before it is found out anew who of them is the shortest.
 const RENEWAL: u32 = 32;
@@ -28,6 +37,8 @@ pub(super) struct Opening {
     pub(super) time: Span,
     /// The step at which it begins, unless that is past.
     pub(super) step: u32,
+    /// How many were made before it, and it.
+    pub(super) number: u64,
     /// Whoever claims at least this much does not fit before that time.
     pub(super) refused: Option<(Claim, Instant)>,
 }
@@ -45,8 +56,26 @@ pub(super) struct Level {
 pub(super) struct Asked {
     class: usize,
     claim: Claim,
-    /// How many were looked at.
-    seen: usize,
+    /// It has seen all up to this one before.
+    seen: u64,
+    /// How many were not looked at.
+    left: usize,
+}
+
+/// The classes of jobs that are reserved for some time or later.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Later {
+    distance: usize,
+    /// One bit each.
+    there: u64,
+}
+
+impl Later {
+    /// The largest class up to one.
+    #[inline]
+    pub(super) fn largest(&self, highest: Option<usize>) -> Option<usize> {
+        (self.there & up_to(highest?)).checked_ilog2().map(|class| class as usize)
+    }
 }
 
 /// The shortest time that jobs of each class claim, by how far off they are reserved at least.
@@ -54,35 +83,35 @@ pub(super) struct Asked {
 struct Shortest {
     /// Distances are from here.
     origin: Instant,
-    /// For each class and each distance, over all that are not nearer.
-    times: Vec<[Span; DISTANCES]>,
+    /// For each distance and each class, over all that are not nearer.
+    times: Vec<[Span; CLASSES]>,
     /// The classes, one bit each, of which there is any that is not nearer.
-    there: [u128; DISTANCES],
+    there: [u64; DISTANCES],
 }
 
 impl Shortest {
     fn new(origin: Instant) -> Self {
-        let times = vec![[Span::FOREVER; DISTANCES]; CLASSES];
+        let times = vec![[Span::FOREVER; CLASSES]; DISTANCES];
         Shortest { origin, times, there: [0; DISTANCES] }
     }
 
     fn clear(&mut self, origin: Instant) {
         self.origin = origin;
-        for class in bits(self.there[0]) {
-            self.times[class].fill(Span::FOREVER);
+        for (times, there) in self.times.iter_mut().zip(&mut self.there) {
+            bits(std::mem::take(there)).for_each(|class| times[class] = Span::FOREVER);
         }
-        self.there.fill(0);
     }
 
+    #[inline]
     fn distance(&self, at: Instant) -> usize {
-        let millis = at.since(self.origin).millis().max(4);
+        let millis = at.since(self.origin).millis().max(1 << NEAREST);
         let highest = millis.ilog2();
-        4 * (highest as usize - 2) + (millis >> (highest - 2) & 3) as usize
+        4 * (highest - NEAREST) as usize + (millis >> (highest - 2) & 3) as usize
     }
 
     fn note(&mut self, class: usize, time: Span, at: Instant) {
         for distance in (0..=self.distance(at)).rev() {
-            let shortest = &mut self.times[class][distance];
+            let shortest = &mut self.times[distance][class];
             if *shortest <= time {
                 break;
             }
@@ -90,25 +119,24 @@ impl Shortest {
             self.there[distance] |= 1 << class;
         }
     }
-
-    /// Of the jobs that are reserved for that time or later.
-    fn after(&self, class: usize, at: Instant) -> Span {
-        self.times[class][self.distance(at)]
-    }
 }
 
 /// The openings that waiting jobs have not been considered for.
 #[derive(Clone, Debug)]
 pub(super) struct Openings {
-    /// For each class: those for all jobs, from before they are considered.
-    known: Vec<Vec<Opening>>,
-    /// Those that came while jobs were considered: for the jobs after, and then for those before.
-    new: Vec<Vec<Opening>>,
-    is_considering: bool,
+    /// For each class, the oldest first.
+    lists: Vec<Vec<Opening>>,
     /// For each class, no opening is longer.
-    most: Vec<Span>,
+    most: [Span; CLASSES],
+    /// For each class, the number of the last opening.
+    last: [u64; CLASSES],
     /// The classes, one bit each, that have any.
-    open: u128,
+    open: u64,
+    /// How many were made.
+    made: u64,
+    /// How many were made when jobs were last begun to be considered: all jobs have seen them when
+    /// that is finished.
+    begun: u64,
     /// With jobs that do not wait any more, or for less time.
     shortest: Shortest,
     /// How often jobs were considered since it was made.
@@ -121,7 +149,7 @@ pub(super) struct Openings {
 
 /// The numbers of the bits that are set, the highest first.
 #[inline]
-fn bits(mut mask: u128) -> impl Iterator<Item = usize> {
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = mask.checked_ilog2()? as usize;
         mask &= !(1 << bit);
@@ -133,13 +161,15 @@ fn bits(mut mask: u128) -> impl Iterator<Item = usize> {
 #[inline]
 pub(super) fn class(nodes: u32) -> usize {
     let nodes = nodes.max(1);
-    match nodes.ilog2() as usize {
+    let class = match nodes.ilog2() as usize {
         0 | 1 => nodes as usize - 1,
         highest => 4 * (highest - 2) + (nodes >> (highest - 2) & 3) as usize + 3,
-    }
+    };
+    class.min(CLASSES - 1)
 }
 
 /// The smallest size of a class.
+#[inline]
 fn smallest(class: usize) -> u64 {
     match class.checked_sub(3) {
         None => class as u64 + 1,
@@ -150,11 +180,12 @@ fn smallest(class: usize) -> u64 {
 impl Openings {
     pub(super) fn new(now: Instant) -> Self {
         Openings {
-            known: vec![Vec::new(); CLASSES],
-            new: vec![Vec::new(); CLASSES],
-            is_considering: false,
-            most: vec![Span::ZERO; CLASSES],
+            lists: vec![Vec::new(); CLASSES],
+            most: [Span::ZERO; CLASSES],
+            last: [0; CLASSES],
             open: 0,
+            made: 0,
+            begun: 0,
             shortest: Shortest::new(now),
             age: 0,
             longest: Span::ZERO,
@@ -170,10 +201,20 @@ impl Openings {
         self.shortest.note(class(claim.nodes), claim.time, at);
     }
 
-    /// Whether such a job may find an opening.
+    /// How many were made: who sees all there are has seen so many.
+    pub(super) fn made(&self) -> u64 {
+        self.made
+    }
+
+    /// Whether such a job may find an opening that it has not seen.
     #[inline]
-    pub(super) fn has_any(&self, class: usize, time: Span) -> bool {
-        time <= self.most[class]
+    pub(super) fn has_any(&self, class: usize, time: Span, seen: u64) -> bool {
+        time <= self.most[class] && seen < self.last[class]
+    }
+
+    /// The longest time that any job claims.
+    pub(super) fn longest(&self) -> Span {
+        self.longest
     }
 
     /// The largest class whose smallest job could have this.
@@ -184,46 +225,60 @@ impl Openings {
         (fed > 0).then(|| class(u32::try_from(fed).unwrap_or(u32::MAX)))
     }
 
-    /// The classes up to one of which any job is reserved for after an instant, the largest first.
-    pub(super) fn classes(
-        &self,
-        highest: usize,
-        at: Instant,
-    ) -> impl Iterator<Item = usize> + use<> {
-        let there = self.shortest.there[self.shortest.distance(at)];
-        bits(there & (u128::MAX >> (CLASSES - 1 - highest)))
+    /// The classes of those who are reserved for after an instant.
+    #[inline]
+    pub(super) fn later(&self, at: Instant) -> Later {
+        let distance = self.shortest.distance(at);
+        Later { distance, there: self.shortest.there[distance] }
     }
 
     /// What a class needs.
+    #[inline]
     pub(super) fn level(&self, class: usize) -> Level {
         let nodes = smallest(class);
         let power = i64::try_from(self.node_power.saturating_mul(nodes)).unwrap_or(i64::MAX);
         Level { nodes: nodes as i64, power, longest: self.longest }
     }
 
-    /// Adds an opening, if it is long enough for anybody in the class; says whether it is one more
-    /// that begins with its step.
-    pub(super) fn add(&mut self, class: usize, opening: Opening) -> bool {
-        if opening.time < self.shortest.after(class, opening.from) {
-            return false;
+    /// The classes after one and up to another in which somebody who is reserved for later needs no
+    /// more than a time; the largest first.
+    #[inline]
+    pub(super) fn suited(
+        &self,
+        later: &Later,
+        after: Option<usize>,
+        highest: usize,
+        time: Span,
+    ) -> impl Iterator<Item = usize> + use<> {
+        let times = &self.shortest.times[later.distance];
+        let mut suited = later.there & up_to(highest) & !after.map_or(0, up_to);
+        for class in bits(suited) {
+            suited &= !(u64::from(times[class] > time) << class);
         }
+        bits(suited)
+    }
+
+    /// Adds an opening; says whether it is one more that begins with its step.
+    pub(super) fn add(&mut self, class: usize, mut opening: Opening) -> bool {
+        self.made += 1;
         self.most[class] = self.most[class].max(opening.time);
+        self.last[class] = self.made;
         self.open |= 1 << class;
-        let list = if self.is_considering { &mut self.new } else { &mut self.known };
-        let overlaps =
-            |other: &&mut Opening| other.from <= opening.until && opening.from <= other.until;
-        match list[class].iter_mut().rev().find(overlaps) {
-            Some(other) if other.from <= opening.from => {
-                other.until = other.until.max(opening.until);
-                other.time = other.time.max(opening.time);
-                other.refused = None;
+        let list = &mut self.lists[class];
+        let first = list.partition_point(|other| other.number <= self.begun);
+        let overlaps = |other: &Opening| other.from <= opening.until && opening.from <= other.until;
+        let other = list[first..].iter().rposition(overlaps).map(|place| first + place);
+        let is_more = match other.filter(|place| list[*place].from <= opening.from) {
+            Some(place) => {
+                let other = list.remove(place);
+                let (until, time) = (opening.until.max(other.until), opening.time.max(other.time));
+                opening = Opening { until, time, ..other };
                 false
             }
-            _ => {
-                list[class].push(opening);
-                true
-            }
-        }
+            None => true,
+        };
+        list.push(Opening { number: self.made, refused: None, ..opening });
+        is_more
     }
 
     /// All jobs are about to be considered: these, each with the time it is reserved for.
@@ -232,7 +287,7 @@ impl Openings {
         now: Instant,
         jobs: impl Iterator<Item = (usize, Span, Instant)>,
     ) {
-        self.is_considering = true;
+        self.begun = self.made;
         self.age += 1;
         if self.age >= RENEWAL {
             self.age = 0;
@@ -243,22 +298,24 @@ impl Openings {
 
     /// All jobs were considered; `spent` are the openings that are of no use any more.
     pub(super) fn finish(&mut self, spent: &mut Vec<Opening>) {
-        self.is_considering = false;
-        std::mem::swap(&mut self.known, &mut self.new);
         for class in bits(self.open) {
-            spent.append(&mut self.new[class]);
-            let longest = self.known[class].iter().map(|opening| opening.time).max();
-            self.most[class] = longest.unwrap_or(Span::ZERO);
-            if self.known[class].is_empty() {
+            let list = &mut self.lists[class];
+            let seen = list.partition_point(|opening| opening.number <= self.begun);
+            spent.extend(list.drain(..seen));
+            self.most[class] = longest(list);
+            if list.is_empty() {
                 self.open &= !(1 << class);
             }
         }
     }
 
-    /// A job with such a claim looks for an opening.
+    /// A job with such a claim looks for an opening that is not among those it has seen.
     #[inline]
-    pub(super) fn ask(&self, claim: &Claim) -> Asked {
-        Asked { class: class(claim.nodes), claim: *claim, seen: 0 }
+    pub(super) fn ask(&self, claim: &Claim, seen: u64) -> Asked {
+        let class = class(claim.nodes);
+        let any = self.has_any(class, claim.time, seen);
+        let left = if any { self.lists[class].len() } else { 0 };
+        Asked { class, claim: *claim, seen, left }
     }
 
     /// What is needed at least by whoever asks.
@@ -269,14 +326,11 @@ impl Openings {
     /// The next opening that may be enough for it before a time.
     #[inline]
     pub(super) fn next(&self, asked: &mut Asked, latest: Instant) -> Option<Opening> {
-        if !self.has_any(asked.class, asked.claim.time) {
-            return None;
-        }
-        let (known, new) = (&self.known[asked.class], &self.new[asked.class]);
-        while let Some(opening) =
-            known.get(asked.seen).or_else(|| new.get(asked.seen - known.len()))
-        {
-            asked.seen += 1;
+        while let Some(opening) = self.lists[asked.class][..asked.left].last() {
+            if opening.number <= asked.seen {
+                return None;
+            }
+            asked.left -= 1;
             let is_refused = |(claim, until): &(Claim, Instant)| {
                 claim.nodes <= asked.claim.nodes
                     && claim.power <= asked.claim.power
@@ -292,22 +346,27 @@ impl Openings {
     }
 
     /// The last opening is not enough before a time. What is left of it is this long at most.
-    pub(super) fn refuse(&mut self, asked: &Asked, claim: &Claim, latest: Instant, time: Span) {
-        let (known, new) = (&mut self.known[asked.class], &mut self.new[asked.class]);
-        let place = asked.seen - 1;
-        let count = known.len();
-        let opening = if place < count { known.get_mut(place) } else { new.get_mut(place - count) };
-        if let Some(opening) = opening {
-            opening.refused = Some((*claim, latest));
-            let was_longest = opening.time == self.most[asked.class];
-            opening.time = time;
-            if was_longest {
-                let all = self.known[asked.class].iter().chain(&self.new[asked.class]);
-                let longest = all.map(|opening| opening.time).max();
-                self.most[asked.class] = longest.unwrap_or(Span::ZERO);
-            }
+    pub(super) fn refuse(&mut self, asked: &Asked, latest: Instant, time: Span) {
+        let list = &mut self.lists[asked.class];
+        let opening = &mut list[asked.left];
+        opening.refused = Some((asked.claim, latest));
+        let was_longest = opening.time == self.most[asked.class];
+        opening.time = time;
+        if was_longest {
+            self.most[asked.class] = longest(list);
         }
     }
+}
+
+/// The time of the longest of some openings.
+fn longest(openings: &[Opening]) -> Span {
+    openings.iter().map(|opening| opening.time).max().unwrap_or(Span::ZERO)
+}
+
+/// The classes up to one, one bit each.
+#[inline]
+fn up_to(class: usize) -> u64 {
+    u64::MAX >> (CLASSES - 1 - class)
 }
 
 #[cfg(test)]
@@ -319,7 +378,7 @@ mod tests {
         for nodes in (1..5000).chain([u32::MAX / 2, u32::MAX / 2 + 1, u32::MAX]) {
             let class = class(nodes);
             assert!(class < CLASSES && smallest(class) <= u64::from(nodes), "{nodes}");
-            assert!(smallest(class + 1) > u64::from(nodes), "{nodes}");
+            assert!(class + 1 == CLASSES || smallest(class + 1) > u64::from(nodes), "{nodes}");
         }
     }
 }

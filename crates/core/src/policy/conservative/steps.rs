@@ -236,7 +236,7 @@ impl Steps {
         let mut longest = Span::ZERO;
         let mut since = None;
         while place != NONE {
-            let step = self[place];
+            let step = &self[place];
             if step.from >= until && since.is_none() {
                 return longest;
             }

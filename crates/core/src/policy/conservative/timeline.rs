@@ -33,6 +33,8 @@ struct Row {
     /// Its class, unless it does not wait any more.
     class: Option<u8>,
     time: Span,
+    /// How many openings it has seen.
+    seen: u64,
 }
 
 /// Free nodes and free power from now on, and who takes what of it when.
@@ -53,19 +55,24 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// What the ledger knows, under the limit in force: today's holders give back when they are
-    /// expected to.
-    pub(super) fn of(ledger: &Ledger) -> Self {
-        let power = signed(ledger.for_jobs(ledger.limit())) - signed(ledger.held());
-        let mut timeline = Timeline {
-            steps: Steps::new(ledger.now(), i64::from(ledger.free_nodes()), power),
+    /// So much is free from now on, for ever.
+    fn new(now: Instant, nodes: i64, power: i64) -> Self {
+        Timeline {
+            steps: Steps::new(now, nodes, power),
             bookings: Vec::new(),
             rows: Vec::new(),
             started: 0,
             woken: Vec::new(),
-            openings: Openings::new(ledger.now()),
+            openings: Openings::new(now),
             spent: Vec::new(),
-        };
+        }
+    }
+
+    /// What the ledger knows, under the limit in force: today's holders give back when they are
+    /// expected to.
+    pub(super) fn of(ledger: &Ledger) -> Self {
+        let power = signed(ledger.for_jobs(ledger.limit())) - signed(ledger.held());
+        let mut timeline = Timeline::new(ledger.now(), i64::from(ledger.free_nodes()), power);
         let mut last = timeline.steps.head;
         for holding in ledger.running().iter() {
             let end = timeline.steps.boundary_after(last, holding.until.max(ledger.now()));
@@ -86,7 +93,38 @@ impl Timeline {
 
     /// Forgets what lies before `now`.
     pub(super) fn advance(&mut self, now: Instant) {
+        // Who could not start at his time goes on waiting at the first step.
+        let mut late = self.steps.head;
+        while self.steps.from(self.steps[late].after) <= now {
+            let next = self.steps[late].after;
+            while let Some(job) = self.first(late) {
+                let end = self.booking(job).map_or(NONE, |booking| booking.end);
+                self.unlink(job);
+                self.steps.using(next);
+                self.link(job, next, end);
+            }
+            late = next;
+        }
         self.steps.advance(now);
+    }
+
+    /// The first of the waiting jobs that begin with a step.
+    fn first(&self, step: Place) -> Option<JobId> {
+        Some(self.steps[step].first).filter(|first| *first != NONE).map(JobId)
+    }
+
+    /// Adds the waiting jobs whose time has come; says when that of the next comes.
+    pub(super) fn due(&self, due: &mut Vec<JobId>) -> Option<Instant> {
+        let head = self.steps.head;
+        let next = |job: &JobId| self.booking(*job).map(|booking| JobId(booking.after));
+        due.extend(std::iter::successors(self.first(head), |job| {
+            next(job).filter(|job| job.0 != NONE)
+        }));
+        let mut place = self.steps[head].after;
+        while place != NONE && self.steps[place].first == NONE {
+            place = self.steps[place].after;
+        }
+        (place != NONE).then(|| self.steps[place].from)
     }
 
     fn booking(&self, job: JobId) -> Option<&Booking> {
@@ -117,7 +155,7 @@ impl Timeline {
     }
 
     /// Reserves the earliest time for a job that has none.
-    pub(super) fn reserve(&mut self, job: JobId, claim: &Claim) -> Option<Instant> {
+    pub(super) fn reserve(&mut self, job: JobId, claim: &Claim) {
         let earliest = self.steps.earliest(self.steps.head, Instant::NEVER, Instant::NEVER, claim);
         self.book(job, Booking::of(*claim));
         self.enter(job, claim);
@@ -125,11 +163,11 @@ impl Timeline {
             self.place(job, claim, &earlier);
         }
         self.openings.welcome(claim, earliest.map_or(Instant::NEVER, |earlier| earlier.at));
-        Some(earliest?.at)
     }
 
     fn enter(&mut self, job: JobId, claim: &Claim) {
-        let row = Row { job, class: Some(class(claim.nodes) as u8), time: claim.time };
+        let (class, seen) = (Some(class(claim.nodes) as u8), self.openings.made());
+        let row = Row { job, class, time: claim.time, seen };
         // Nearly all come in order; not so who was thrown out by a failing node.
         let place = match self.rows.last() {
             Some(last) if last.job >= job => self.rows.partition_point(|row| row.job < job),
@@ -198,8 +236,21 @@ impl Timeline {
         }
     }
 
+    /// Moves each waiting job, in the order of the queue, to the earliest time that is free for it.
+    pub(super) fn compress(&mut self) {
+        self.begin();
+        let mut next = 0;
+        while let Some(place) = self.candidate(next) {
+            next = place + 1;
+            if let Some(earlier) = self.earlier(place) {
+                self.advance_to(self.rows[place].job, &earlier);
+            }
+        }
+        self.finish();
+    }
+
     /// The jobs are about to be considered, one after the other in the order of the queue.
-    pub(super) fn begin(&mut self) {
+    fn begin(&mut self) {
         let Timeline { steps, bookings, rows, openings, .. } = self;
         let start = |job: JobId| {
             let booking = bookings.get(job.index()).copied().flatten();
@@ -210,21 +261,19 @@ impl Timeline {
         openings.begin(steps.now(), waiting);
     }
 
-    /// The next job that may move, from a place in the list of the waiting jobs on; and the place
-    /// after it.
-    pub(super) fn candidate(&self, from: usize) -> Option<(JobId, usize)> {
+    /// The next job that may move, from a place in the list of the waiting jobs on.
+    fn candidate(&self, from: usize) -> Option<usize> {
         let may_move = |row: &Row| {
             let JobId(job) = row.job;
             let is_woken = || self.woken[job as usize / 64] >> (job % 64) & 1 == 1;
-            let has_any = |class: u8| self.openings.has_any(class.into(), row.time);
+            let has_any = |class: u8| self.openings.has_any(class.into(), row.time, row.seen);
             row.class.is_some_and(|class| has_any(class) || is_woken())
         };
-        let place = from + self.rows[from..].iter().position(may_move)?;
-        Some((self.rows[place].job, place + 1))
+        Some(from + self.rows[from..].iter().position(may_move)?)
     }
 
     /// All jobs were considered.
-    pub(super) fn finish(&mut self) {
+    fn finish(&mut self) {
         let mut spent = std::mem::take(&mut self.spent);
         self.openings.finish(&mut spent);
         for opening in spent.drain(..) {
@@ -240,8 +289,10 @@ impl Timeline {
     }
 
     /// An earlier time for a waiting job than its reservation, the earliest there is.
-    pub(super) fn earlier(&mut self, job: JobId, start: Instant) -> Option<Earlier> {
+    fn earlier(&mut self, row: usize) -> Option<Earlier> {
+        let Row { job, seen, .. } = self.rows[row];
         let &Booking { claim, begin, .. } = self.booking(job)?;
+        let start = self.steps.from(begin);
         let word = self.woken.get_mut(job.index() / 64)?;
         let woken = *word >> (job.0 % 64) & 1 == 1;
         *word &= !(1 << (job.0 % 64));
@@ -260,7 +311,7 @@ impl Timeline {
             }
         }
         let now = self.steps.now();
-        let mut asked = self.openings.ask(&claim);
+        let mut asked = self.openings.ask(&claim, seen);
         loop {
             let latest = earliest.map_or(start, |earlier| earlier.at);
             let Some(opening) = self.openings.next(&mut asked, latest) else { break };
@@ -268,17 +319,20 @@ impl Timeline {
             match self.steps.earliest(place, latest.min(opening.until), start, &claim) {
                 Some(earlier) => earliest = Some(earlier),
                 None => {
-                    let level = self.openings.level_of(&asked);
+                    // More than it was is not left, so there is no need to look for more.
+                    let mut level = self.openings.level_of(&asked);
+                    level.longest = level.longest.min(opening.time);
                     let time = self.steps.longest(place, opening.until, &level);
-                    self.openings.refuse(&asked, &claim, latest, time);
+                    self.openings.refuse(&asked, latest, time.min(opening.time));
                 }
             }
         }
+        self.rows[row].seen = self.openings.made();
         earliest
     }
 
     /// Moves a reservation to an earlier time, and wakes whoever can use what it leaves.
-    pub(super) fn advance_to(&mut self, job: JobId, start: Instant, earlier: &Earlier) {
+    fn advance_to(&mut self, job: JobId, earlier: &Earlier) {
         let Some(&Booking { claim, begin, end, .. }) = self.booking(job) else { return };
         let (nodes, power) = (i64::from(claim.nodes), signed(claim.power));
         let at = earlier.at;
@@ -286,7 +340,7 @@ impl Timeline {
             return self.place(job, &claim, earlier);
         }
         self.unlink(job);
-        if at + claim.time <= start {
+        if at + claim.time <= self.steps[begin].from {
             self.place(job, &claim, earlier);
             self.steps.add(begin, end, nodes, power);
             self.freed(begin, end);
@@ -309,48 +363,64 @@ impl Timeline {
         if from == until {
             return;
         }
-        let mut best: Option<usize> = None;
+        let (mut nodes, mut power) = (0, 0);
         let mut place = from;
         while place != until {
-            let step = self.steps[place];
-            best = best.max(self.openings.highest(step.nodes, step.power));
+            let step = &self.steps[place];
+            (nodes, power) = (step.nodes.max(nodes), step.power.max(power));
             place = step.after;
             // Whoever begins where some of it ends may begin earlier.
             if place != NONE {
                 self.wake(self.steps[place].first);
             }
         }
-        let Some(best) = best else { return };
         let hole = (self.steps[from].from, self.steps.from(until));
+        // No start before this touches what came free, and no job needs more after it.
+        let longest = self.openings.longest();
+        let earliest = Instant::from_millis(hole.0.millis().saturating_sub(longest.millis()));
         let (mut first, mut last) = (from, until);
-        for class in self.openings.classes(best, hole.0) {
+        let later = self.openings.later(hole.0);
+        let mut highest = later.largest(self.openings.highest(nodes, power));
+        // The fewer nodes, the longer the stretch: it grows where a step has enough for a smaller class.
+        while let Some(class) = highest {
             let level = self.openings.level(class);
-            // No start before this touches what came free, and no job needs more after it.
-            let earliest =
-                Instant::from_millis(hole.0.millis().saturating_sub(level.longest.millis()));
-            loop {
-                let before = self.steps[first].before;
-                let goes_on = before != NONE
-                    && self.steps[first].from > earliest
-                    && self.steps[before].reaches(&level);
-                if !goes_on {
+            let mut before = NONE;
+            while self.steps[first].from > earliest {
+                before = self.steps[first].before;
+                if before == NONE || !self.steps[before].reaches(&level) {
                     break;
                 }
-                first = before;
+                (first, before) = (before, NONE);
             }
             let begin = self.steps[first].from;
-            while last != NONE
-                && self.steps[last].from.since(begin) < level.longest
-                && self.steps[last].reaches(&level)
-            {
-                last = self.steps[last].after;
+            let mut after = NONE;
+            while last != NONE && self.steps[last].from.since(begin) < longest {
+                after = last;
+                if !self.steps[last].reaches(&level) {
+                    break;
+                }
+                (last, after) = (self.steps[last].after, NONE);
             }
             let time = self.steps.from(last).since(begin);
-            let opening = Opening { from: begin, until: hole.1, time, step: first, refused: None };
-            if self.openings.add(class, opening) {
-                self.steps.using(first);
+            let smaller = self.reached(before).max(self.reached(after));
+            for class in self.openings.suited(&later, smaller, class, time) {
+                let (number, refused) = (0, None);
+                let opening =
+                    Opening { from: begin, until: hole.1, time, step: first, number, refused };
+                if self.openings.add(class, opening) {
+                    self.steps.using(first);
+                }
             }
+            highest = later.largest(smaller);
         }
+    }
+
+    /// The largest class that a step has enough for.
+    fn reached(&self, step: Place) -> Option<usize> {
+        if step == NONE {
+            return None;
+        }
+        self.openings.highest(self.steps[step].nodes, self.steps[step].power)
     }
 
     /// From now on these waiting jobs are to be considered: one, and those that begin with it.
@@ -367,3 +437,6 @@ impl Booking {
         Booking { claim, begin: NONE, end: NONE, before: NONE, after: NONE }
     }
 }
+
+#[cfg(test)]
+mod tests;

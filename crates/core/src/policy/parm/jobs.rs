@@ -63,15 +63,24 @@ impl Options {
             let is_no_more = a.nodes <= b.nodes && a.power <= b.power;
             is_no_more && speed_ups[one] >= speed_ups[other] && !(is_equal && one >= other)
         };
-        let all = 0..points.len();
-        let is_thrifty = |place: &usize| !all.clone().any(|other| beats(other, *place));
-        let is_capped_in_vain = |place: usize| {
-            let nodes = points[place].nodes;
-            all.clone().any(|other| points[other].nodes == nodes && beats(other, place))
+        // Points on the same nodes stand side by side.
+        let mut is_capped_in_vain = Vec::with_capacity(points.len());
+        for alike in points.chunk_by(|a, b| a.nodes == b.nodes) {
+            let first = is_capped_in_vain.len();
+            let alike = first..first + alike.len();
+            let is_beaten = |place| alike.clone().any(|other| beats(other, place));
+            is_capped_in_vain.extend(alike.clone().map(is_beaten));
+        }
+        // Whoever is beaten by one of those that were dropped is beaten by what beats that one, too. More nodes beat nobody.
+        let needed = (0..points.len()).filter(|place| !is_capped_in_vain[*place]);
+        let needed: Vec<usize> = needed.collect();
+        let is_thrifty = |(rank, place): (usize, &usize)| {
+            let beaten = needed[..rank].iter().any(|other| beats(*other, *place));
+            (!beaten).then_some(*place as u32)
         };
         Options {
-            thrifty: all.clone().filter(is_thrifty).map(|place| place as u32).collect(),
-            is_capped_in_vain: all.clone().map(is_capped_in_vain).collect(),
+            thrifty: needed.iter().enumerate().filter_map(is_thrifty).collect(),
+            is_capped_in_vain,
             points,
             speed_ups,
             slowest,

@@ -20,7 +20,7 @@ pub struct ParmSpec {
     pub guard: Span,
     /// How far the choice may be from the best.
     pub gap: Share,
-    /// Steps of the solver at most, at each turn.
+    /// Steps of the solver at most, at each turn; fewer with very many jobs.
     pub effort: u64,
     /// Which waiting jobs enter the program.
     pub window: Window,
@@ -110,12 +110,29 @@ impl Default for ParmSpec {
     }
 }
 
+/// With more jobs than this in the program, fewer steps are worth it, ...
+const MANY_JOBS: f64 = 100.0;
+/// ... but so many always are.
+const ENOUGH_STEPS: u64 = 20_000;
+
 const PARAMETERS: [&str; 7] = ["flex", "alpha", "levels", "guard", "gap", "effort", "window"];
 
 impl ParmSpec {
     /// How far the choice may be from the best, as a number.
     pub(super) fn gap(&self) -> f64 {
         self.gap.millionths() as f64 / 1e6
+    }
+
+    /// Steps of the solver at most for a program of so many jobs. The more jobs there are, the less it matters who of them
+    /// gets the last watts, and the more a step costs: with twice as many jobs an eighth of the steps is enough. The full
+    /// program of the paper gets all steps.
+    pub(super) fn steps_for(&self, jobs: usize) -> u64 {
+        let crowd = jobs as f64 / MANY_JOBS;
+        if self.window == Window::All || crowd <= 1.0 {
+            return self.effort;
+        }
+        let fewer = (self.effort as f64 / (crowd * crowd * crowd)) as u64;
+        fewer.max(ENOUGH_STEPS).min(self.effort)
     }
 
     pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
@@ -163,5 +180,20 @@ impl ParmSpec {
             (window != usual.window, format!("window={window}")),
         ];
         all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twice as many jobs get an eighth of the steps, and very many get enough of them.
+    #[test]
+    fn steps_by_jobs() {
+        let spec = ParmSpec::default();
+        let steps = [0, 100, 200, 400, 100_000].map(|jobs| spec.steps_for(jobs));
+        assert_eq!(steps, [2_000_000, 2_000_000, 250_000, 31_250, 20_000]);
+        assert_eq!(ParmSpec { effort: 5, ..spec }.steps_for(1000), 5);
+        assert_eq!(ParmSpec { window: Window::All, ..spec }.steps_for(1000), 2_000_000);
     }
 }

@@ -11,7 +11,7 @@
 //! gravity, and its slope there cuts a good part of the polygon off. As the polygon shrinks, options
 //! are dropped that another option of the same entry beats at all corners, and so everywhere in it;
 //! soon nearly all entries are decided and the rest costs nothing. With many entries, a sample of
-//! them says first where to look.
+//! them says first where to look. Where options are few, planes find the best prices with less ado (`planes`).
 //!
 //! Any prices give a true bound; good ones give a close one.
 
@@ -19,8 +19,10 @@ use super::instance::Instance;
 use super::polygon::Polygon;
 
 mod live;
+mod planes;
 
 use live::{Live, most_worth};
+use planes::Planes;
 
 /// Entries of the first sample; each following sample is larger by [`SAMPLE_GROWTH`].
 const FIRST_SAMPLE: usize = 96;
@@ -36,8 +38,47 @@ const NEAR_ENOUGH: f64 = 1e-14;
 /// What is needed to find prices; kept so that memory is asked for once.
 #[derive(Default)]
 pub(super) struct Dual {
+    pub(super) planes: Planes,
     live: Live,
     polygon: Polygon,
+    /// D at the prices found last.
+    bound: f64,
+    fitting: Option<Fitting>,
+}
+
+/// Prices at which what all entries take fits, and what that is worth.
+#[derive(Clone, Copy)]
+pub(super) struct Fitting {
+    pub(super) prices: [f64; 2],
+    worth: f64,
+}
+
+impl Fitting {
+    /// These prices, if everything fits there: D falls in neither direction.
+    fn of(prices: [f64; 2], bound: f64, slope: [f64; 2]) -> Option<Self> {
+        let worth = bound - prices[0] * slope[0] - prices[1] * slope[1];
+        (slope[0] >= 0.0 && slope[1] >= 0.0).then_some(Fitting { prices, worth })
+    }
+
+    /// The one of two that is worth more, the first of equals.
+    fn better(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) if one.worth >= other.worth => Some(one),
+            (one, None) => one,
+            (_, other) => other,
+        }
+    }
+}
+
+/// The best prices, and what was seen on the way to them.
+pub(super) struct Found {
+    pub(super) prices: [f64; 2],
+    /// D at these prices, but for rounding.
+    pub(super) bound: f64,
+    /// Of the prices at which everybody gets what he takes, those where that is worth most; if there were any.
+    pub(super) fitting: Option<Fitting>,
+    /// How many options were looked at.
+    pub(super) looks: u64,
 }
 
 /// Where the best prices are looked for.
@@ -96,15 +137,15 @@ impl Region {
 }
 
 impl Dual {
-    /// Prices of a node and of a milliwatt at which D is smallest, or nearly so, and how many
-    /// options were looked at. There must be a choice that fits: otherwise prices have no end.
-    pub(super) fn prices(
-        &mut self,
-        instance: &Instance,
-        warm: Option<[f64; 2]>,
-    ) -> ([f64; 2], u64) {
+    /// Prices of a node and of a milliwatt at which D is smallest, or nearly so. There must be a choice that fits:
+    /// otherwise prices have no end.
+    pub(super) fn prices(&mut self, instance: &Instance, warm: Option<[f64; 2]>) -> Found {
         let entries = instance.entries();
         let mut looks = 0;
+        if let Some(found) = self.planes.lowest(instance, warm) {
+            return found;
+        }
+        self.fitting = None;
         let mut guess = warm
             .filter(|prices| prices.iter().any(|price| *price > 0.0))
             .map(|prices| Guess::Near(prices, 0.1));
@@ -125,8 +166,10 @@ impl Dual {
                 near = near.wider(prices.0);
             };
             if sample == entries {
-                return (prices, looks);
+                return Found { prices, bound: self.bound, fitting: self.fitting, looks };
             }
+            // What fits a sample says nothing about all.
+            self.fitting = None;
             let free = prices.iter().all(|price| *price == 0.0);
             guess = (!free).then(|| Guess::Near(prices, BREADTH / (sample as f64).sqrt()));
             size = sample * SAMPLE_GROWTH;
@@ -165,6 +208,7 @@ impl Dual {
             if bound < best {
                 (best, prices) = (bound, at);
             }
+            self.fitting = Fitting::better(self.fitting, Fitting::of(at, bound, slope));
             let fall =
                 |corner: &[f64; 2]| slope[0] * (corner[0] - at[0]) + slope[1] * (corner[1] - at[1]);
             let deepest = self.polygon.corners().iter().map(fall).fold(0.0, f64::min);
@@ -192,6 +236,7 @@ impl Dual {
                 }
             }
         }
+        self.bound = best;
         prices
     }
 }

@@ -21,12 +21,17 @@ pub(super) fn witness(
     let available = [instance.nodes(), instance.power().milliwatts()];
     let mut least = [0, 0];
     for scarce in [0, 1] {
+        let by_scarcity = match scarce {
+            0 => [&columns.nodes, &columns.power],
+            _ => [&columns.power, &columns.nodes],
+        };
         let mut sum = [0, 0];
         for &entry in &required {
             let row = instance.row(entry);
-            let thriftiest = row.clone().min_by_key(|place| {
-                let amounts = amounts(*place);
-                (amounts[scarce], amounts[1 - scarce])
+            // Whole numbers all of them, and compared as they are kept.
+            let thriftiest = row.clone().min_by(|a, b| {
+                let [first, second] = by_scarcity;
+                first[*a].total_cmp(&first[*b]).then(second[*a].total_cmp(&second[*b]))
             });
             let place = thriftiest.unwrap_or(row.start);
             choice[entry] = (place - row.start) as u32;

@@ -36,6 +36,43 @@ impl Incumbent {
         self.shortfall = shortfall;
     }
 
+    /// Gives what is left over to entries that are worth more with it, one after the other. A choice may be near enough to
+    /// the best and yet leave out somebody for whom there is room. Returns how many options were looked at.
+    pub(super) fn take_what_fits(&mut self, instance: &Instance, bound: f64) -> u64 {
+        let columns = &instance.columns;
+        let amounts = |place: usize| [columns.nodes[place] as i64, columns.power[place] as i64];
+        let mut left = [instance.nodes() as i64, instance.power().milliwatts() as i64];
+        for (entry, option) in self.choice.iter().enumerate() {
+            let held = amounts(instance.row(entry).start + *option as usize);
+            left = [left[0] - held[0], left[1] - held[1]];
+        }
+        let mut looks = 0;
+        let mut is_better = true;
+        // Whoever is better off with less leaves room for others. Each round is worth more than the one before.
+        while is_better {
+            is_better = false;
+            looks += columns.value.len() as u64;
+            for (entry, option) in self.choice.iter_mut().enumerate() {
+                let row = instance.row(entry);
+                let mut best = row.start + *option as usize;
+                for place in row.clone() {
+                    if columns.value[place] <= columns.value[best] {
+                        continue;
+                    }
+                    let (held, other) = (amounts(best), amounts(place));
+                    let more = [other[0] - held[0], other[1] - held[1]];
+                    if more[0] <= left[0] && more[1] <= left[1] {
+                        left = [left[0] - more[0], left[1] - more[1]];
+                        (best, is_better) = (place, true);
+                    }
+                }
+                *option = (best - row.start) as u32;
+            }
+        }
+        self.shortfall = bound - Incumbent::value(instance, &self.choice);
+        looks
+    }
+
     /// From the loss-free choice: gives back what is too much at the least loss, then takes what
     /// still fits as long as it helps. The outcome replaces the choice if it is better.
     pub(super) fn improve_greedily(

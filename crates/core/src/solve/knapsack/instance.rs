@@ -204,6 +204,17 @@ impl Instance {
         self.starts[entry] as usize..self.starts[entry + 1] as usize
     }
 
+    /// Whether a choice, an option in its row for each entry, takes no more than there is.
+    pub(super) fn fits(&self, choice: &[u32]) -> bool {
+        let (mut nodes, mut power) = (0, 0);
+        for (entry, option) in choice.iter().enumerate() {
+            let place = self.starts[entry] as usize + *option as usize;
+            nodes += self.columns.nodes[place] as u64;
+            power += self.columns.power[place] as u64;
+        }
+        nodes <= self.nodes && power <= self.power.milliwatts()
+    }
+
     /// How much of both there is, for prices.
     pub(super) fn capacity(&self) -> [f64; 2] {
         [self.nodes as f64, self.power.milliwatts() as f64]

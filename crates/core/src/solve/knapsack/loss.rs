@@ -41,12 +41,27 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Works everything out at these prices, with about so many moves. Returns how many options
-    /// were looked at.
-    pub(super) fn weigh(&mut self, instance: &Instance, prices: [f64; 2], moves: usize) -> u64 {
+    /// Works everything out at these prices, with about so many moves, none of which loses more than `most`. Returns
+    /// how many options were looked at.
+    pub(super) fn weigh(
+        &mut self,
+        instance: &Instance,
+        prices: [f64; 2],
+        moves: usize,
+        most: f64,
+    ) -> u64 {
         self.prices = prices;
         let looks = self.reach_for(instance, moves);
+        self.reach = self.reach.min(most);
         looks + self.collect(instance)
+    }
+
+    /// What every entry takes at these prices, if that fits.
+    pub(super) fn choice_at(&mut self, instance: &Instance, prices: [f64; 2]) -> Option<Vec<u32>> {
+        self.prices = prices;
+        let choice = (0..instance.entries()).map(|entry| self.gain(instance, entry).0 as u32);
+        let choice: Vec<u32> = choice.collect();
+        instance.fits(&choice).then_some(choice)
     }
 
     /// Takes in moves that lose more, about so many in all.
@@ -60,6 +75,10 @@ impl Losses {
     /// Sets the reach so that about so many moves are within it, judged by a sample of entries.
     fn reach_for(&mut self, instance: &Instance, moves: usize) -> u64 {
         const SAMPLE: usize = 200;
+        if instance.columns.value.len() <= moves {
+            self.reach = f64::INFINITY;
+            return 0;
+        }
         let stride = instance.entries().div_ceil(SAMPLE);
         let (mut sampled, mut sample) = (0, Vec::new());
         for entry in (0..instance.entries()).step_by(stride) {

@@ -60,6 +60,18 @@ impl Plain {
         try_all(&required.map(|entry| &entry.1).collect::<Vec<_>>(), self.nodes as i64)
     }
 
+    /// Each way to search finds the best choice: one by one, by lists, and by lists after a few steps one by one; with
+    /// prices by planes or by polygons.
+    fn check_every_way(&self) {
+        self.check(&mut Solver::default(), None);
+        for (most_steps, most_options) in [(0, usize::MAX), (3, 0), (u64::MAX, 0)] {
+            let mut solver = Solver::default();
+            solver.branch.most_steps = most_steps;
+            solver.dual.planes.most_options = most_options;
+            self.check(&mut solver, None);
+        }
+    }
+
     fn check(&self, solver: &mut Solver, warm: Option<Prices>) {
         let instance = self.instance();
         match (solver.solve(&instance, Limits::default(), warm), self.best()) {
@@ -136,12 +148,30 @@ proptest! {
 
     #[test]
     fn twins_agree_with_trying_everything(plain in twins()) {
-        plain.check(&mut Solver::default(), None);
+        plain.check_every_way();
     }
 
     #[test]
     fn small_instances_agree_with_trying_everything(plain in small()) {
-        plain.check(&mut Solver::default(), None);
+        plain.check_every_way();
+    }
+
+    /// Near enough is as near as was asked for, and nobody is left out for whom there is room.
+    #[test]
+    fn what_fits_is_taken(plain in small()) {
+        let instance = plain.instance();
+        let limits = Limits { gap: 0.2, ..Limits::default() };
+        if let (Ok(solution), Some(best)) = (solve(&instance, limits, None), plain.best()) {
+            plain.check_choice(&solution);
+            prop_assert!(solution.objective() * 1.2 >= best * (1.0 - 1e-9));
+            let nodes = plain.nodes - solution.nodes_used();
+            let power = Watts::from_watts(plain.watts) - solution.power_used();
+            for ((_, offers), chosen) in plain.entries.iter().zip(solution.chosen()) {
+                let fits = |offer: &Offer| u64::from(offer.nodes) <= nodes && offer.power <= power;
+                let gains = |offer: &Offer| offer.value > 0.0 && fits(offer);
+                prop_assert!(chosen.is_some() || !offers.iter().any(gains), "{solution:?}");
+            }
+        }
     }
 
     /// The solver's memory and the prices of something else change nothing but the effort.

@@ -12,43 +12,69 @@ const SMALL_GAIN: f64 = 1e-10;
 /// Beyond this damping no step is left.
 const MOST_DAMPING: f64 = 1e12;
 
-/// The unknowns at which the residuals are least in the sum of their squares, near a start.
+/// A walk downhill, to the unknowns at which the residuals are least in the sum of their squares, near its start.
 #[derive(Clone, Debug)]
-pub(super) struct Minimum {
+pub(super) struct Walk {
     pub(super) at: Vec<f64>,
     pub(super) sum_of_squares: f64,
+    residuals: Vec<f64>,
+    damping: f64,
+    steps: usize,
+    has_arrived: bool,
 }
 
-/// Walks downhill from a start.
-pub(super) fn minimise(start: Vec<f64>, mut residuals: impl FnMut(&[f64]) -> Vec<f64>) -> Minimum {
-    let mut at = start;
-    let mut here = residuals(&at);
-    let mut sum_of_squares = norm_squared(&here);
-    let mut damping = 1e-3;
-    for _ in 0..MOST_STEPS {
-        let jacobian = derivatives(&at, &vec![1e-6; at.len()], &mut residuals);
-        let normal = Symmetric::products(&jacobian);
-        let gradient: Vec<f64> = jacobian.iter().map(|column| dot(column, &here)).collect();
-        let mut gain = None;
-        while gain.is_none() && damping <= MOST_DAMPING {
-            let next = step(&normal, &gradient, damping).map(|step| minus(&at, &step));
-            let there = next.map(|next| (residuals(&next), next));
-            let smaller = there.filter(|(there, _)| norm_squared(there) < sum_of_squares);
-            match smaller {
-                Some((there, next)) => {
-                    gain = Some(1.0 - norm_squared(&there) / sum_of_squares);
-                    sum_of_squares = norm_squared(&there);
-                    (at, here) = (next, there);
-                    damping = (damping / 5.0).max(1e-9);
-                }
-                None => damping *= 4.0,
-            }
-        }
-        if gain.is_none_or(|gain| gain < SMALL_GAIN) {
-            break;
+impl Walk {
+    /// Begins at a start.
+    pub(super) fn from(start: Vec<f64>, residuals: impl FnOnce(&[f64]) -> Vec<f64>) -> Self {
+        let here = residuals(&start);
+        Walk {
+            at: start,
+            sum_of_squares: norm_squared(&here),
+            residuals: here,
+            damping: 1e-3,
+            steps: 0,
+            has_arrived: false,
         }
     }
-    Minimum { at, sum_of_squares }
+
+    /// Goes on until it has arrived, or for so many steps.
+    pub(super) fn go(&mut self, steps: usize, mut residuals: impl FnMut(&[f64]) -> Vec<f64>) {
+        for _ in 0..steps {
+            if self.has_arrived || self.steps == MOST_STEPS {
+                return;
+            }
+            self.steps += 1;
+            self.step(&mut residuals);
+        }
+    }
+
+    /// Goes on to the end.
+    pub(super) fn arrive(&mut self, residuals: impl FnMut(&[f64]) -> Vec<f64>) {
+        self.go(MOST_STEPS, residuals);
+    }
+
+    fn step(&mut self, residuals: &mut impl FnMut(&[f64]) -> Vec<f64>) {
+        let jacobian = derivatives(&self.at, &vec![1e-6; self.at.len()], &mut *residuals);
+        let normal = Symmetric::products(&jacobian);
+        let gradient: Vec<f64> =
+            jacobian.iter().map(|column| dot(column, &self.residuals)).collect();
+        let mut gain = None;
+        while gain.is_none() && self.damping <= MOST_DAMPING {
+            let next = step(&normal, &gradient, self.damping).map(|step| minus(&self.at, &step));
+            let there = next.map(|next| (residuals(&next), next));
+            let smaller = there.filter(|(there, _)| norm_squared(there) < self.sum_of_squares);
+            match smaller {
+                Some((there, next)) => {
+                    gain = Some(1.0 - norm_squared(&there) / self.sum_of_squares);
+                    self.sum_of_squares = norm_squared(&there);
+                    (self.at, self.residuals) = (next, there);
+                    self.damping = (self.damping / 5.0).max(1e-9);
+                }
+                None => self.damping *= 4.0,
+            }
+        }
+        self.has_arrived = gain.is_none_or(|gain| gain < SMALL_GAIN);
+    }
 }
 
 /// What to subtract from the unknowns; nothing if rounding leaves no answer.
@@ -89,6 +115,23 @@ pub(super) fn derivatives(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn minimise(start: Vec<f64>, mut residuals: impl FnMut(&[f64]) -> Vec<f64>) -> Walk {
+        let mut walk = Walk::from(start, &mut residuals);
+        walk.arrive(residuals);
+        walk
+    }
+
+    /// Whoever rests on the way gets to the same place.
+    #[test]
+    fn a_rest_changes_nothing() {
+        let residuals = |x: &[f64]| vec![10.0 * (x[1] - x[0] * x[0]), 1.0 - x[0]];
+        let mut walk = Walk::from(vec![-1.2, 1.0], residuals);
+        walk.go(3, residuals);
+        assert!(!walk.has_arrived);
+        walk.arrive(residuals);
+        assert_eq!(walk.at, minimise(vec![-1.2, 1.0], residuals).at);
+    }
 
     #[test]
     fn a_line_is_found() {

@@ -175,7 +175,7 @@ impl Live {
 
 /// The option that gains most at these prices; of several the first.
 #[inline]
-fn best_of(value: &[f64], nodes: &[f64], power: &[f64], at: [f64; 2]) -> usize {
+pub(super) fn best_of(value: &[f64], nodes: &[f64], power: &[f64], at: [f64; 2]) -> usize {
     let (mut best, mut most) = (0, f64::NEG_INFINITY);
     for (i, ((value, nodes), power)) in value.iter().zip(nodes).zip(power).enumerate() {
         let gain = value - at[0] * nodes - at[1] * power;
