@@ -20,8 +20,11 @@ const LOAD: f64 = 0.85;
 /// In seconds.
 const GOAL: f64 = 10.0;
 
-const POLICIES: [&str; 9] = [
+const POLICIES: [&str; 14] = [
     "easy-power",
+    "uniform",
+    "utility",
+    "conservative",
     "pb-guided",
     "rmap-traditional",
     "rmap-adaptive",
@@ -30,6 +33,8 @@ const POLICIES: [&str; 9] = [
     "share(use=recaps)",
     "share(use=resizes)",
     "share(order=history)",
+    "parm",
+    "ppartition",
 ];
 
 /// How long each policy takes for the whole month, under 70 % of the power and under a limit that falls each afternoon.
@@ -57,6 +62,8 @@ pub(super) fn large(bench: &Bench) {
             let scenario = prepared.in_shared_world(policy, budget, &shared, belief.as_ref());
             let (seconds, simulated) = timed(|| scenario.simulate());
             let goal = GOAL * f64::from(jobs) / 100_000.0;
+            // The section takes minutes.
+            eprintln!("{name}: {seconds:.2} s");
             table.row(vec![
                 name.to_owned(),
                 if by_day { "falls each afternoon" } else { "70 %" }.to_owned(),

@@ -23,12 +23,13 @@ use bench::{Bench, load_average};
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 17] = [
+const SECTIONS: [Section; 18] = [
     ("command", "The command: busbar simulate LOG", command::command),
     ("scale", "The command under 60 % of the power, by policy", command::scale),
     ("easy", "EASY at load 0.85", easy::easy),
     ("overload", "EASY at load 1.5", easy::overload),
     ("files", "From file to file at load 0.85", files::files),
+    ("folder", "The command with all its files at load 0.85", files::folder),
     ("records", "Import of records of Slurm", records::records),
     ("logs", "Whole logs, EASY", easy::logs),
     ("growth", "Growth with the number of jobs, EASY at load 0.85", easy::growth),

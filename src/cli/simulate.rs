@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::slice;
+use std::sync::LazyLock;
 use std::time::Instant as Clock;
 
 use anyhow::{Context, bail};
@@ -24,7 +25,7 @@ use crate::prepared::{
     self, Demand, PreparedWorkload, Rules, SharedWorld, limits_nothing, machine_of,
 };
 use crate::profile::Profile;
-use crate::report::digest::Digest;
+use crate::report::digest::{Digest, MOST_JOBS};
 use crate::report::{
     Format, Versioned, human_time, make_folder, none_ran, summary_facts, write_folder,
     write_pictures, write_tasks, write_whole,
@@ -565,9 +566,14 @@ impl Arguments {
             BudgetSpec::Constant(Allowance::Unlimited) => String::new(),
             budget => budget.to_string(),
         };
-        let digest = Digest { budget: asked, ..Digest::of(&context, run, summary) };
+        // A page has room for so many jobs; pictures tell of all of them.
+        let most = if self.plots.is_some() { usize::MAX } else { MOST_JOBS };
+        let digest = LazyLock::new(|| Digest {
+            budget: asked,
+            ..Digest::with(most, &context, run, summary)
+        });
         if let Some(folder) = &self.out {
-            write_folder(folder, &context, run, &digest, format)?;
+            write_folder(folder, &context, run, summary, &digest, format)?;
             if let (Some(site), Some(budget)) = (&prepared.site, scenario.energy) {
                 let tasks = &prepared.workload;
                 let content = |out: &mut dyn Write| write_tasks(out, tasks, site, &budget, run);

@@ -8,22 +8,29 @@
 use serde::{Deserialize, Serialize};
 
 use crate::calendar::Calendar;
+use crate::job::Job;
 use crate::metrics::{RunContext, Summary, WaitsBy, bounded_slowdown, wait, waits_by};
-use crate::sim::{Run, State};
-use crate::units::{Instant, Watts};
+use crate::sim::{Record, Run, State};
+use crate::units::{Instant, Span, Watts};
 
 mod column;
 mod envelope;
 mod lanes;
+mod lighter;
 mod ranks;
+mod rest;
 mod stretches;
+mod walk;
 
 pub use column::Column;
 pub use envelope::{Envelope, MOST_PARTS};
 pub use ranks::Ranks;
+pub(in crate::report) use rest::{CLASSES, SLOWDOWNS, TILES, WAITS, largest};
+pub use rest::{MOST_JOBS, Rest};
 
-use lanes::lanes;
-use stretches::{busy, queue, stretches};
+use lanes::Bar;
+use rest::{Looks, Rectangle, Tiles};
+use walk::walk;
 
 /// What is kept of a run for pictures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,13 +66,16 @@ pub struct Digest {
     /// Who waited how long.
     #[serde(default)]
     pub waits_by: Vec<WaitsBy>,
-    /// The jobs.
+    /// The jobs; where there are too many, those with the most node time.
     pub jobs: Jobs,
-    /// The schedule as rectangles.
+    /// The schedule as rectangles: those of these jobs.
     pub bars: Bars,
+    /// What all other jobs cover of the schedule, if there are others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Rest>,
 }
 
-/// What became of each job, in the order of submission. Jobs that did not run have zeros from `wait` on.
+/// What became of each job that is kept, in the order of submission. Jobs that did not run have zeros from `wait` on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jobs {
     /// The number its user knows it by.
@@ -97,7 +107,7 @@ pub const RAN: [u64; 2] = [0, 1];
 /// has several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bars {
-    /// The job, by its place.
+    /// The job, by its place among those that are kept.
     pub job: Column,
     /// By how many milliseconds the rectangle begins after the job; mostly none.
     pub late: Column,
@@ -113,23 +123,31 @@ impl Digest {
     /// The digest of a run. The power over time is in it if the run [kept
     /// it](crate::sim::Simulation::keep_power).
     pub fn of(subject: &RunContext<'_>, run: &Run, summary: &Summary) -> Self {
+        Digest::with(usize::MAX, subject, run, summary)
+    }
+
+    /// The same with at most so many jobs one by one. What others cover of the schedule is kept in tiles.
+    pub fn with(most: usize, subject: &RunContext<'_>, run: &Run, summary: &Summary) -> Self {
         let (begin, end) = (run.begin, run.end);
-        let power: Vec<(Instant, u64)> =
-            run.power.iter().map(|sample| (sample.at, sample.power.milliwatts())).collect();
         let limits = [(begin, subject.budget.at(begin))];
         let limits = limits.iter().chain(subject.budget.changes_after(begin));
-        let limits: Vec<(Instant, u64)> = match subject.budget.is_limited() {
-            // There may be a limit at some times and none at others.
-            true => limits.map(|&(at, limit)| (at, drawable(limit))).collect(),
-            false => Vec::new(),
+        // There may be a limit at some times and none at others.
+        let limits = limits.filter(|_| subject.budget.is_limited());
+        let rows = || subject.workload.jobs().iter().zip(&run.records);
+        let ranks = |figure: &dyn Fn(&Job, &Record) -> u64| {
+            let ran = rows().filter(|(_, record)| record.state.has_run());
+            Ranks::of(ran.map(|(job, record)| figure(job, record)).collect())
         };
-        let stretches = stretches(run);
-        let jobs = Jobs::of(subject, run);
-        let of_those_that_ran = |column: &Column| {
-            let ran = run.records.iter().map(|record| record.state.has_run());
-            let values = column.values().iter().zip(ran);
-            Ranks::of(values.filter(|(_, ran)| *ran).map(|(value, _)| *value).collect())
-        };
+
+        let threshold = subject.bsld_threshold;
+        // One after the other: each needs a number for every job meanwhile.
+        let waits = ranks(&|job, record| wait(job, record).millis());
+        let slowdowns = ranks(&|job, record| slowdown(job, record, threshold));
+        let waits_by = waits_by(subject, run);
+        let mut schedule = Schedule::new(most, subject, run);
+        let nodes = subject.machine.nodes;
+        let seen = walk(subject.workload.jobs(), run, nodes, |bar| schedule.add(bar));
+        let (jobs, bars, rest) = schedule.finish();
         Digest {
             summary: summary.clone(),
             budget: String::new(),
@@ -137,17 +155,102 @@ impl Digest {
             start: subject.workload.calendar().ok().map(Calendar::to_string),
             begin: begin.millis(),
             end: end.millis(),
-            power: Envelope::of(&power, begin, end),
-            limit: Envelope::of(&limits, begin, end),
-            busy: Envelope::of(&busy(&stretches, begin), begin, end),
-            queue: Envelope::of(&queue(subject.workload.jobs(), run), begin, end),
-            waits: of_those_that_ran(&jobs.wait),
-            slowdowns: of_those_that_ran(&jobs.slowdown),
-            waits_by: waits_by(subject, run),
-            bars: Bars::of(run, &lanes(&stretches, subject.machine.nodes)),
+            power: Envelope::of(
+                run.power.iter().map(|sample| (sample.at, sample.power.milliwatts())),
+                begin,
+                end,
+            ),
+            limit: Envelope::of(limits.map(|&(at, limit)| (at, drawable(limit))), begin, end),
+            busy: seen.busy,
+            queue: seen.queue,
+            waits,
+            slowdowns,
+            waits_by,
             jobs,
+            bars,
+            rest,
         }
     }
+}
+
+/// The bounded slowdown in ten-thousandths.
+fn slowdown(job: &Job, record: &Record, threshold: Span) -> u64 {
+    (bounded_slowdown(job, record, threshold) * 10_000.0).round() as u64
+}
+
+/// The jobs and their rectangles, while those are found.
+struct Schedule<'a> {
+    subject: &'a RunContext<'a>,
+    run: &'a Run,
+    /// Which jobs are kept one by one.
+    kept: Vec<bool>,
+    bars: Vec<Bar>,
+    /// What others cover, if there are others.
+    tiles: Option<Tiles>,
+}
+
+impl<'a> Schedule<'a> {
+    fn new(most: usize, subject: &'a RunContext<'a>, run: &'a Run) -> Self {
+        let size = |record: &Record| {
+            let time = record.end.since(record.start).millis();
+            if record.state.has_run() { time.saturating_mul(u64::from(record.nodes)) } else { 0 }
+        };
+        let tiles = (run.records.len() > most).then(|| {
+            let ran = run.records.iter().filter(|record| record.state.has_run());
+            let caps = range(ran.map(|record| record.cap.milliwatts()));
+            let span = [run.begin, run.end].map(Instant::millis);
+            Tiles::new(span, subject.machine.nodes, caps, TILES)
+        });
+        let kept = match tiles.is_some() {
+            true => largest(&run.records.iter().map(size).collect::<Vec<_>>(), most),
+            false => vec![true; run.records.len()],
+        };
+        Schedule { subject, run, kept, bars: Vec::new(), tiles }
+    }
+
+    fn add(&mut self, bar: Bar) {
+        let place = bar.job.index();
+        let is_kept = self.kept[place];
+        if is_kept {
+            self.bars.push(bar);
+        }
+        let Some(tiles) = &mut self.tiles else { return };
+        let rectangle = Rectangle {
+            from: bar.from.millis(),
+            until: bar.until.millis(),
+            lane: bar.lane.into(),
+            lanes: bar.lanes.into(),
+        };
+        if is_kept {
+            return tiles.add_single(rectangle);
+        }
+        let (job, record) = (&self.subject.workload.jobs()[place], &self.run.records[place]);
+        let looks = Looks {
+            wait: wait(job, record).millis(),
+            slowdown: slowdown(job, record, self.subject.bsld_threshold),
+            cap: record.cap.milliwatts(),
+        };
+        tiles.add(rectangle, looks);
+    }
+
+    fn finish(mut self) -> (Jobs, Bars, Option<Rest>) {
+        self.bars.sort_unstable();
+        let others = self.kept.iter().filter(|is_kept| !**is_kept).count() as u64;
+        let jobs = Jobs::of(self.subject, self.run, &self.kept);
+        let bars = Bars::of(self.run, &self.bars, &self.kept);
+        (jobs, bars, self.tiles.map(|tiles| tiles.rest(others)))
+    }
+}
+
+/// The lowest and the highest of some values that are not zero; zeros if there are none.
+fn range(values: impl Iterator<Item = u64>) -> [u64; 2] {
+    let known = values.filter(|value| *value > 0);
+    known
+        .fold(None, |range: Option<[u64; 2]>, value| match range {
+            Some([least, most]) => Some([least.min(value), most.max(value)]),
+            None => Some([value, value]),
+        })
+        .unwrap_or_default()
 }
 
 /// A limit as it is drawn: where there is none, zero, which no budget can be.
@@ -156,18 +259,19 @@ fn drawable(limit: Watts) -> u64 {
 }
 
 impl Jobs {
-    fn of(subject: &RunContext<'_>, run: &Run) -> Self {
-        let rows = || subject.workload.jobs().iter().zip(&run.records);
-        let ran = |figure: &dyn Fn(_, _) -> u64| -> Column {
+    fn of(subject: &RunContext<'_>, run: &Run, kept: &[bool]) -> Self {
+        let rows = || {
+            let rows = subject.workload.jobs().iter().zip(&run.records).zip(kept);
+            rows.filter(|(_, is_kept)| **is_kept).map(|(row, _)| row)
+        };
+        let ran = |figure: &dyn Fn(&Job, &Record) -> u64| -> Column {
             let figures = rows().map(|(job, record)| match record.state.has_run() {
                 true => figure(job, record),
                 false => 0,
             });
             figures.collect()
         };
-        let slowdown = |job: &_, record: &_| {
-            (bounded_slowdown(job, record, subject.bsld_threshold) * 10_000.0).round() as u64
-        };
+        let threshold = subject.bsld_threshold;
         Jobs {
             number: rows().map(|(job, _)| job.number).collect(),
             submit: rows().map(|(job, _)| job.submit.millis()).collect(),
@@ -176,7 +280,7 @@ impl Jobs {
             run: ran(&|_, record| record.end.since(record.start).millis()),
             nodes: ran(&|_, record| u64::from(record.nodes)),
             cap: ran(&|_, record| record.cap.milliwatts()),
-            slowdown: ran(&slowdown),
+            slowdown: ran(&|job, record| slowdown(job, record, threshold)),
         }
     }
 }
@@ -193,10 +297,17 @@ fn place_of(state: State) -> u64 {
 }
 
 impl Bars {
-    fn of(run: &Run, bars: &[lanes::Bar]) -> Self {
-        let record = |bar: &lanes::Bar| run.records[bar.job.index()];
+    /// In the order of jobs, all of which are kept.
+    fn of(run: &Run, bars: &[Bar], kept: &[bool]) -> Self {
+        let record = |bar: &Bar| run.records[bar.job.index()];
+        let (mut job, mut before) = (0, 0);
+        let place = |bar: &Bar| {
+            before += kept[job..bar.job.index()].iter().filter(|is_kept| **is_kept).count() as u64;
+            job = bar.job.index();
+            before
+        };
         Bars {
-            job: bars.iter().map(|bar| u64::from(bar.job.0)).collect(),
+            job: bars.iter().map(place).collect(),
             late: bars.iter().map(|bar| bar.from.since(record(bar).start).millis()).collect(),
             early: bars.iter().map(|bar| record(bar).end.since(bar.until).millis()).collect(),
             lane: bars.iter().map(|bar| u64::from(bar.lane)).collect(),

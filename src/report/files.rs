@@ -3,18 +3,20 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use crate::metrics::RunContext;
+use crate::metrics::{RunContext, Summary};
+use crate::parallel::in_parallel;
 use crate::report::digest::Digest;
 use crate::report::html::page;
 use crate::report::pictures::{Picture, pictures};
-#[cfg(feature = "parquet")]
-use crate::report::{Table, caps_table, changes_table, jobs_table, power_table, write_parquet};
 use crate::report::{
     Versioned, write_caps, write_changes, write_jobs, write_power, write_schedule,
 };
+#[cfg(feature = "parquet")]
+use crate::report::{caps_table, changes_table, jobs_table, power_table, write_parquet};
 use crate::sim::Run;
 
 /// Why results could not be written.
@@ -59,60 +61,70 @@ impl Format {
     }
 }
 
+/// What goes into a file.
+type Content<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + Sync + 'a>;
+
 /// Writes tables of jobs and power, `schedule.swf`, `summary.json` and `report.html` into a folder,
 /// which is made if need be, a table of changes if jobs changed while they ran, and one of caps if
-/// nodes have caps of their own: all of them or none. The same run gives the same bytes: timings are
-/// not part of it. The digest is the run's own.
+/// nodes have caps of their own: all of them or none, on all cores. The same run gives the same bytes: timings are
+/// not part of it. The digest is the run's own; it may be one that is made when it is asked for, beside the other
+/// files.
 pub fn write_folder(
     folder: &Path,
     subject: &RunContext<'_>,
     run: &Run,
-    digest: &Digest,
+    summary: &Summary,
+    digest: &(dyn Deref<Target = Digest> + Sync),
     format: Format,
 ) -> Result<(), ReportError> {
     make_folder(folder)?;
-    let write = |name: &str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
-        Unfinished::write(&folder.join(name), content)
-    };
-    let mut files = vec![
-        write("schedule.swf", &|out| write_schedule(out, subject, run))?,
-        write("summary.json", &|out| {
-            serde_json::to_writer_pretty(&mut *out, &Versioned::new(&digest.summary))?;
-            out.write_all(b"\n")
-        })?,
-        write("report.html", &|out| {
+    // What takes longest comes first.
+    let mut files: Vec<(&str, Content<'_>)> = vec![(
+        "report.html",
+        Box::new(|out| {
             let RunContext { policy, workload, .. } = *subject;
             let title = format!("{policy} on {}", workload.name());
             out.write_all(page(&title, slice::from_ref(digest)).as_bytes())
-        })?,
-    ];
+        }),
+    )];
     let (have_changed, have_caps) = (!run.changes.is_empty(), !run.cappings.is_empty());
     if format.has_csv() {
-        files.push(write("jobs.csv", &|out| write_jobs(out, subject, run))?);
-        files.push(write("power.csv", &|out| write_power(out, run))?);
+        files.push(("jobs.csv", Box::new(|out| write_jobs(out, subject, run))));
+        files.push(("power.csv", Box::new(|out| write_power(out, run))));
         if have_changed {
-            files.push(write("changes.csv", &|out| write_changes(out, subject, run))?);
+            files.push(("changes.csv", Box::new(|out| write_changes(out, subject, run))));
         }
         if have_caps {
-            files.push(write("caps.csv", &|out| write_caps(out, subject, run))?);
+            files.push(("caps.csv", Box::new(|out| write_caps(out, subject, run))));
         }
     }
     #[cfg(feature = "parquet")]
     if format != Format::Csv {
-        let mut write_table = |name: &str, table: &Table<'_>| -> Result<(), ReportError> {
-            files.push(write(name, &|out| write_parquet(out, table))?);
-            Ok(())
-        };
-        write_table("jobs.parquet", &jobs_table(subject, run))?;
-        write_table("power.parquet", &power_table(run))?;
+        let jobs = |out: &mut dyn Write| write_parquet(out, &jobs_table(subject, run));
+        files.push(("jobs.parquet", Box::new(jobs)));
+        files.push(("power.parquet", Box::new(|out| write_parquet(out, &power_table(run)))));
         if have_changed {
-            write_table("changes.parquet", &changes_table(subject, run))?;
+            let changes = |out: &mut dyn Write| write_parquet(out, &changes_table(subject, run));
+            files.push(("changes.parquet", Box::new(changes)));
         }
         if have_caps {
-            write_table("caps.parquet", &caps_table(subject, run))?;
+            let caps = |out: &mut dyn Write| write_parquet(out, &caps_table(subject, run));
+            files.push(("caps.parquet", Box::new(caps)));
         }
     }
-    files.into_iter().try_for_each(Unfinished::finish)
+    files.push(("schedule.swf", Box::new(|out| write_schedule(out, subject, run))));
+    files.push((
+        "summary.json",
+        Box::new(|out| {
+            serde_json::to_writer_pretty(&mut *out, &Versioned::new(summary))?;
+            out.write_all(b"\n")
+        }),
+    ));
+    let write =
+        |(name, content): &(&str, Content<'_>)| Unfinished::write(&folder.join(name), content);
+    let written: Result<Vec<Unfinished>, ReportError> =
+        in_parallel(&files, write, &|_, _| ()).into_iter().collect();
+    written?.into_iter().try_for_each(Unfinished::finish)
 }
 
 /// Writes the [pictures] of these runs into a folder, which is made if need be: all of them or none.

@@ -16,14 +16,19 @@ use serde::Serialize;
 use crate::calendar::Calendar;
 use crate::metrics::Summary;
 use crate::report::cases::{Absent, Case, cases};
-use crate::report::digest::{Bars, Column, Digest, Envelope, Ranks, STATES};
+use crate::report::digest::{
+    Bars, CLASSES, Column, Digest, Envelope, MOST_JOBS, Ranks, SLOWDOWNS, STATES, WAITS,
+};
 use crate::report::markup::escaped;
 use crate::report::ranking::RankedBy;
 use crate::report::{Palette, Side, columns};
 use crate::units::Instant;
 
+use fitting::{Shades, fitted, is_same_workload};
+
 mod all_figures;
 mod figures;
+mod fitting;
 mod overview;
 mod ranking;
 mod tables;
@@ -45,6 +50,13 @@ pub(crate) const SHARED: &[&str] = &[
     include_str!("html/chart.js"),
     include_str!("html/dates.js"),
 ];
+
+/// A page has at most so many bytes of data, whatever the number of jobs, and with tables and scripts 3 MB: it can
+/// be mailed, and opens at once. Only the curves of very many runs may need more.
+const MOST_BYTES: usize = 2_850_000;
+
+/// With fewer single jobs than this, it is not they that take the room.
+const FEWEST_JOBS: usize = 2000;
 
 /// How many colours of policies the style has; more policies have dashes.
 const COLOURS: usize = 8;
@@ -154,10 +166,29 @@ pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
         ("TITLE", escaped(title)),
         ("STYLE", STYLE.to_owned()),
         ("TABLES", tables),
-        ("DATA", STANDARD.encode(packed(&data(digests, &cases, &palette, beside)))),
+        ("DATA", packed_within(MOST_BYTES, digests, &cases, &palette, beside)),
         ("SCRIPTS", format!("(() => {{\n\"use strict\";\n{scripts}}})();\n")),
     ];
     filled(BODY, &parts)
+}
+
+/// What the scripts draw from, in letters, with as many single jobs as there is room for.
+fn packed_within(
+    room: usize,
+    digests: &[Digest],
+    cases: &[Case<'_>],
+    palette: &Palette,
+    beside: &Beside,
+) -> String {
+    let mut most = MOST_JOBS;
+    loop {
+        let held = fitted(digests, most);
+        let letters = STANDARD.encode(packed(&data(&held, cases, palette, beside)));
+        if letters.len() <= room || most < FEWEST_JOBS {
+            return letters;
+        }
+        most /= 2;
+    }
 }
 
 /// The colour of a policy beside its name, with the dashes of its lines.
@@ -192,12 +223,20 @@ fn packed(data: &[u8]) -> Vec<u8> {
 #[derive(Serialize)]
 struct Data<'a> {
     states: [&'static str; 5],
+    classes: Ends,
     /// Numbers and submit times of jobs, which runs share.
     workloads: Vec<Jobs<'a>>,
     cases: Vec<Shown>,
     runs: Vec<Run<'a>>,
     /// What people call jobs whose number is another.
     labels: &'a [(u64, String)],
+}
+
+/// Where the classes of colours end.
+#[derive(Serialize)]
+struct Ends {
+    wait: [u64; CLASSES - 1],
+    slowdown: [u64; CLASSES - 1],
 }
 
 #[derive(Serialize)]
@@ -246,6 +285,8 @@ struct Bare<'a> {
     cap: &'a Column,
     slowdown: &'a Column,
     bars: &'a Bars,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rest: Option<Shades>,
 }
 
 /// When the clock of a run starts, in milliseconds since 1970, and in which zone.
@@ -256,16 +297,16 @@ fn start(digest: &Digest) -> Option<(i64, String)> {
 }
 
 fn data(digests: &[Digest], cases: &[Case<'_>], palette: &Palette, beside: &Beside) -> Vec<u8> {
-    let mut workloads: Vec<Jobs<'_>> = Vec::new();
+    let mut workloads: Vec<&Digest> = Vec::new();
     let mut runs = Vec::with_capacity(digests.len());
     for digest in digests {
         let jobs = &digest.jobs;
-        let is_same =
-            |known: &Jobs<'_>| *known.number == jobs.number && *known.submit == jobs.submit;
+        let is_same = |known: &&Digest| is_same_workload(known, digest);
         let workload = workloads.iter().position(is_same).unwrap_or_else(|| {
-            workloads.push(Jobs { number: &jobs.number, submit: &jobs.submit });
+            workloads.push(digest);
             workloads.len() - 1
         });
+        let rest = Shades::of(digest);
         let Digest { summary, power, limit, busy, queue, waits, slowdowns, bars, .. } = digest;
         let place = palette.place(&summary.policy);
         let (begin, end) = (digest.begin, digest.end);
@@ -287,6 +328,7 @@ fn data(digests: &[Digest], cases: &[Case<'_>], palette: &Palette, beside: &Besi
             cap: &jobs.cap,
             slowdown: &jobs.slowdown,
             bars,
+            rest,
         };
         runs.push(Run { workload, place, digest });
     }
@@ -295,8 +337,17 @@ fn data(digests: &[Digest], cases: &[Case<'_>], palette: &Palette, beside: &Besi
         runs: case.order().into_iter().map(|at| case.places[at]).collect(),
         references: case.references,
     });
-    let labels = &beside.job_labels;
-    let data = Data { states: STATES, workloads, cases: cases.collect(), runs, labels };
+    let workloads = workloads
+        .iter()
+        .map(|Digest { jobs, .. }| Jobs { number: &jobs.number, submit: &jobs.submit });
+    let data = Data {
+        states: STATES,
+        classes: Ends { wait: WAITS, slowdown: SLOWDOWNS },
+        workloads: workloads.collect(),
+        cases: cases.collect(),
+        runs,
+        labels: &beside.job_labels,
+    };
     // Strings and numbers can always be written.
     serde_json::to_vec(&data).unwrap_or_default()
 }

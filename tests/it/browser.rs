@@ -20,6 +20,17 @@ use tempfile::TempDir;
 use crate::devtools::{Browser, Looks, Plot};
 
 fn digests(workload: &Workload, nodes: u32, policies: &[&str], budget: &str) -> Vec<Digest> {
+    digests_with(usize::MAX, workload, nodes, policies, budget)
+}
+
+/// Digests with at most so many jobs one by one.
+fn digests_with(
+    most: usize,
+    workload: &Workload,
+    nodes: u32,
+    policies: &[&str],
+    budget: &str,
+) -> Vec<Digest> {
     let machine = Machine::of_processors(nodes).unwrap();
     let limit = budget.parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
     let digest = |policy: &&str| {
@@ -28,7 +39,7 @@ fn digests(workload: &Workload, nodes: u32, policies: &[&str], budget: &str) -> 
         let new = Scenario::new(&machine, workload, spec, model.as_ref());
         let scenario = Scenario { budget: limit.clone(), keep_power: true, ..new };
         let run = scenario.simulate().run;
-        let digest = Digest::of(&scenario.context(policy), &run, &scenario.summary(&run));
+        let digest = Digest::with(most, &scenario.context(policy), &run, &scenario.summary(&run));
         Digest { budget: budget.to_owned(), ..digest }
     };
     policies.iter().map(digest).collect()
@@ -331,6 +342,45 @@ fn a_report_fits_a_phone() {
         assert!(text.as_str().unwrap().starts_with("No job ran"), "{chart}: {text}");
     }
     browser.picture("empty.png");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// More jobs than a page shows one by one: it says what it leaves out, shades it, and tells of it where one points. A
+/// job that is there is found by zooming.
+#[test]
+fn a_report_of_too_many_jobs_says_what_it_leaves_out() {
+    let Some(mut browser) = Browser::start() else { return };
+    let runs = digests_with(200, &demo(), 256, &["easy"], "none");
+    let (_folder, file) = written("Too many", &runs);
+    browser.open(&file, Looks::DESK);
+    let note = browser.evaluate("document.getElementById('schedule-note').textContent");
+    let note = note.as_str().unwrap().to_owned();
+    assert!(note.contains("This page holds 200 jobs one by one"), "{note}");
+    assert!(note.contains("The other 1,800 jobs shade what they cover"), "{note}");
+    browser.picture("many.png");
+    let rectangles = "Number(document.getElementById('schedule').dataset.count)";
+    let all = browser.evaluate(rectangles).as_u64().unwrap();
+    for _ in 0..3 {
+        browser.click("[data-zoom=in]");
+    }
+    browser.wait_until(&format!("{rectangles} < {}", all / 4));
+    let plot = Plot::of(&mut browser, "schedule");
+    let tip = "document.getElementById('tip')";
+    let mut told = [false; 2];
+    for (across, up) in (0..40).flat_map(|across| (0..8).map(move |up| (across, up))) {
+        browser.mouse(
+            "mouseMoved",
+            plot.at((f64::from(across) / 40.0, 0.1 * f64::from(up + 1))),
+            false,
+        );
+        let text = browser.evaluate(&format!("{tip}.hidden ? '' : {tip}.textContent"));
+        let text = text.as_str().unwrap_or_default();
+        told[0] |= text.starts_with("Job ");
+        told[1] |= text.starts_with("Jobs that are not shown one by one\ncover ");
+    }
+    assert_eq!(told, [true; 2]);
+    browser.picture("many-zoomed.png");
+    browser.choose("#schedule-colour", "cap");
     assert_eq!(browser.complaints(), [""; 0]);
 }
 

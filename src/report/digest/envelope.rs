@@ -36,6 +36,13 @@ struct Piece {
     mean: u64,
 }
 
+impl Piece {
+    /// A value that holds from one time until another.
+    fn of((from, value): (u64, u64), until: u64) -> Self {
+        Piece { from, until, low: value, high: value, mean: value }
+    }
+}
+
 /// One part while it is filled.
 #[derive(Clone, Copy, Debug)]
 struct Part {
@@ -52,6 +59,18 @@ impl Part {
         Part { from, until: from, low: u64::MAX, high: 0, sum: 0 }
     }
 
+    /// To the nearest whole number.
+    fn mean(&self) -> u64 {
+        let millis = u128::from(self.until - self.from).max(1);
+        ((self.sum + millis / 2) / millis) as u64
+    }
+
+    /// A part that is one piece, as that piece.
+    fn piece(&self) -> Piece {
+        let Part { from, until, low, high, .. } = *self;
+        Piece { from, until, low, high, mean: self.mean() }
+    }
+
     /// Adds what a piece has between the end of this part so far and a later time.
     fn add(&mut self, piece: &Piece, until: u64) {
         self.low = self.low.min(piece.low);
@@ -64,17 +83,16 @@ impl Part {
 impl Envelope {
     /// Condenses steps, each a value from an instant on, to what they say between two instants.
     /// Steps are in order of time; of several at one instant the last one holds.
-    pub fn of(steps: &[(Instant, u64)], begin: Instant, end: Instant) -> Self {
-        let steps = in_force(steps, begin.millis(), end.millis());
-        let ends = steps.iter().skip(1).map(|step| step.0).chain([end.millis()]);
-        let pieces = steps.iter().zip(ends).map(|(&(from, value), until)| Piece {
-            from,
-            until,
-            low: value,
-            high: value,
-            mean: value,
-        });
-        Envelope::in_parts(&pieces.collect::<Vec<_>>(), MOST_PARTS)
+    pub fn of(
+        steps: impl IntoIterator<Item = (Instant, u64)>,
+        begin: Instant,
+        end: Instant,
+    ) -> Self {
+        let mut all = Steps::between(begin, end);
+        for (at, value) in steps {
+            all.step(at, value);
+        }
+        all.envelope()
     }
 
     /// The same in no more parts than so many; `end` is where the last one ends, in milliseconds.
@@ -82,82 +100,138 @@ impl Envelope {
         let from = self.from.values();
         let ends = from.iter().skip(1).copied().chain([end]);
         let values = self.low.values().iter().zip(self.high.values()).zip(self.mean.values());
-        let pieces = from.iter().zip(ends).zip(values);
-        let pieces = pieces.map(|((&from, until), ((&low, &high), &mean))| Piece {
-            from,
-            until: until.max(from),
-            low,
-            high,
-            mean,
-        });
-        Envelope::in_parts(&pieces.collect::<Vec<_>>(), most)
-    }
-
-    fn in_parts(pieces: &[Piece], most: usize) -> Self {
-        let parts = if pieces.len() <= most { exact(pieces) } else { condensed(pieces, most) };
-        let column = |figure: &dyn Fn(&Part) -> u64| parts.iter().map(figure).collect();
-        Envelope {
-            from: column(&|part| part.from),
-            low: column(&|part| part.low),
-            high: column(&|part| part.high),
-            mean: column(&|part| {
-                let millis = u128::from(part.until - part.from).max(1);
-                ((part.sum + millis / 2) / millis) as u64
-            }),
+        let mut pieces = Pieces::until(end, most);
+        for ((&from, until), ((&low, &high), &mean)) in from.iter().zip(ends).zip(values) {
+            pieces.add(Piece { from, until: until.max(from), low, high, mean });
         }
+        pieces.envelope()
     }
 }
 
-/// The steps that hold for some time between two instants, the first of them from the first instant
-/// on, each with another value than the one before.
-fn in_force(steps: &[(Instant, u64)], begin: u64, end: u64) -> Vec<(u64, u64)> {
-    let mut kept: Vec<(u64, u64)> = Vec::new();
-    for &(at, value) in steps {
-        let at = at.millis().max(begin);
-        if at >= end {
-            break;
+/// Steps on their way into an envelope, one after the other. Those that are past are condensed at once, so that a
+/// million of them take no room.
+#[derive(Debug)]
+pub(super) struct Steps {
+    begin: u64,
+    end: u64,
+    /// What held before the last step: from when, and which value.
+    held: Option<(u64, u64)>,
+    /// The last step, which another one at the same instant may replace.
+    last: Option<(u64, u64)>,
+    pieces: Pieces,
+}
+
+impl Steps {
+    /// For what holds between two instants.
+    pub(super) fn between(begin: Instant, end: Instant) -> Self {
+        let (begin, end) = (begin.millis(), end.millis());
+        Steps { begin, end, held: None, last: None, pieces: Pieces::until(end, MOST_PARTS) }
+    }
+
+    /// A value from an instant on, which is no earlier than the one before.
+    #[inline]
+    pub(super) fn step(&mut self, at: Instant, value: u64) {
+        let at = at.millis().max(self.begin);
+        if at >= self.end {
+            return;
         }
-        if kept.last().is_some_and(|last| last.0 == at) {
-            kept.pop();
-        }
-        if kept.last().is_none_or(|last| last.1 != value) {
-            kept.push((at, value));
+        if let Some(last) = self.last.replace((at, value))
+            && last.0 != at
+        {
+            self.settle(last);
         }
     }
-    kept
+
+    /// Nothing replaces this step any more: if it changed the value, what held before is over.
+    fn settle(&mut self, step: (u64, u64)) {
+        if self.held.is_some_and(|held| held.1 == step.1) {
+            return;
+        }
+        if let Some(held) = self.held.replace(step) {
+            self.pieces.add(Piece::of(held, step.0));
+        }
+    }
+
+    pub(super) fn envelope(mut self) -> Envelope {
+        if let Some(last) = self.last.take() {
+            self.settle(last);
+        }
+        if let Some(held) = self.held {
+            self.pieces.add(Piece::of(held, self.end));
+        }
+        self.pieces.envelope()
+    }
 }
 
-fn exact(pieces: &[Piece]) -> Vec<Part> {
-    let part = |piece: &Piece| {
-        let mut part = Part::beginning(piece.from);
-        part.add(piece, piece.until);
-        part
-    };
-    pieces.iter().map(part).collect()
+/// Pieces that follow each other without a gap: as they are while they are few, else in equal parts of time.
+#[derive(Debug)]
+struct Pieces {
+    end: u64,
+    most: usize,
+    /// Each a part of its own, until there are too many of them.
+    parts: Vec<Part>,
+    /// How long equal parts are, once there are too many.
+    width: Option<u64>,
 }
 
-/// In equal parts of time, so many at most.
-fn condensed(pieces: &[Piece], most: usize) -> Vec<Part> {
-    let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Vec::new() };
-    let width = (last.until - first.from).div_ceil(most as u64).max(1);
-    let mut parts: Vec<Part> = Vec::with_capacity(most);
-    for piece in pieces {
+impl Pieces {
+    fn until(end: u64, most: usize) -> Self {
+        Pieces { end, most, parts: Vec::new(), width: None }
+    }
+
+    #[inline]
+    fn add(&mut self, piece: Piece) {
+        match self.width {
+            Some(width) => self.condense(piece, width),
+            None if self.parts.len() < self.most => {
+                let mut part = Part::beginning(piece.from);
+                part.add(&piece, piece.until);
+                self.parts.push(part);
+            }
+            None => self.add_to_equal_parts(piece),
+        }
+    }
+
+    /// The first piece that is one too many: all before it go into equal parts, too.
+    fn add_to_equal_parts(&mut self, piece: Piece) {
+        let begin = self.parts.first().map_or(piece.from, |first| first.from);
+        let width = self.end.saturating_sub(begin).div_ceil(self.most as u64).max(1);
+        self.width = Some(width);
+        let few = std::mem::take(&mut self.parts);
+        self.parts.reserve(self.most);
+        for part in few {
+            self.condense(part.piece(), width);
+        }
+        self.condense(piece, width);
+    }
+
+    fn condense(&mut self, piece: Piece, width: u64) {
+        let begin = self.parts.first().map_or(piece.from, |first| first.from);
         let mut from = piece.from;
         while from < piece.until {
-            let place = (from - first.from) / width;
-            // Pieces follow each other without a gap, so a part is entered at its beginning.
-            if place as usize == parts.len() {
-                parts.push(Part::beginning(from));
+            // Where the last part is to end; there is no gap, so the next one begins just there.
+            let mut edge = begin.saturating_add((self.parts.len() as u64).saturating_mul(width));
+            if from >= edge {
+                self.parts.push(Part::beginning(from));
+                edge = edge.saturating_add(width);
             }
-            let edge = first.from.saturating_add((place + 1).saturating_mul(width));
             let until = piece.until.min(edge);
-            if let Some(part) = parts.last_mut() {
-                part.add(piece, until);
+            if let Some(part) = self.parts.last_mut() {
+                part.add(&piece, until);
             }
             from = until;
         }
     }
-    parts
+
+    fn envelope(&self) -> Envelope {
+        let column = |figure: &dyn Fn(&Part) -> u64| self.parts.iter().map(figure).collect();
+        Envelope {
+            from: column(&|part| part.from),
+            low: column(&|part| part.low),
+            high: column(&|part| part.high),
+            mean: column(&Part::mean),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -173,11 +247,11 @@ mod tests {
     fn few_steps_are_kept_as_they_are() {
         let steps = [(0, 5), (10, 7), (10, 8), (20, 8), (30, 2), (40, 9)];
         let steps = steps.map(|(time, value)| (at(time), value));
-        let envelope = Envelope::of(&steps, at(4), at(40));
+        let envelope = Envelope::of(steps.iter().copied(), at(4), at(40));
         assert_eq!(envelope.from.values(), [4, 10, 30]);
         assert_eq!(envelope.mean.values(), [5, 8, 2]);
         assert_eq!(envelope.low, envelope.high);
-        assert_eq!(Envelope::of(&[], at(4), at(40)), Envelope::default());
+        assert_eq!(Envelope::of([], at(4), at(40)), Envelope::default());
     }
 
     /// Parts of 4 ms from 100 on: in the first, 10 for 1 ms, 30 for 2 ms, 0 for 1 ms; the mean is
@@ -186,7 +260,7 @@ mod tests {
     fn parts_by_hand() {
         let steps = [(100, 10), (101, 30), (103, 0), (107, 6), (109, 8)];
         let steps = steps.map(|(time, value)| (at(time), value));
-        let coarse = Envelope::of(&steps, at(0), at(110)).coarser(110, 3);
+        let coarse = Envelope::of(steps.iter().copied(), at(0), at(110)).coarser(110, 3);
         assert_eq!(coarse.from.values(), [100, 104, 108]);
         assert_eq!(coarse.low.values(), [0, 0, 6]);
         assert_eq!(coarse.high.values(), [30, 6, 8]);
@@ -198,7 +272,7 @@ mod tests {
     #[test]
     fn a_long_last_part_counts_for_as_long_as_it_lasts() {
         let steps: Vec<_> = (0..100).map(|time| (at(time), time % 2)).collect();
-        let envelope = Envelope::of(&[&steps[..], &[(at(100), 50)]].concat(), at(0), at(1000));
+        let envelope = Envelope::of([&steps[..], &[(at(100), 50)]].concat(), at(0), at(1000));
         let coarse = envelope.coarser(1000, 10);
         assert_eq!(coarse.from.values().len(), 10);
         assert_eq!(coarse.high.values()[0], 1);
@@ -219,7 +293,7 @@ mod tests {
                 plain.extend((0..length).map(|_| value));
             }
             let end = plain.len() as u64;
-            let envelope = Envelope::of(&steps, at(skipped), at(end));
+            let envelope = Envelope::of(steps.iter().copied(), at(skipped), at(end));
             let from = envelope.from.values();
             prop_assert!(from.len() <= MOST_PARTS && from[0] == skipped);
             for (part, &begin) in from.iter().enumerate() {

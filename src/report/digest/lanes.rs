@@ -28,99 +28,114 @@ struct Held {
     since: Instant,
 }
 
-/// Places the stretches of all jobs on so many lanes, by job and time. What does not fit is left out; on
-/// the machine that the jobs ran on everything fits.
-pub(super) fn lanes(stretches: &[Stretch], nodes: u32) -> Vec<Bar> {
-    // At one instant lanes are first given back, then taken.
-    let mut events: Vec<(Instant, bool, u32)> = Vec::with_capacity(2 * stretches.len());
-    for (index, stretch) in (0..).zip(stretches) {
-        events.push((stretch.until, false, index));
-        events.push((stretch.from, true, index));
-    }
-    events.sort_unstable();
+/// Who has which lanes, while time goes by. What does not fit is left out; on the machine that the jobs ran on
+/// everything fits.
+pub(super) struct Lanes {
+    free: Free,
+    /// Stretches that have begun, by when they end, and the lanes they have.
+    begun: BTreeMap<(Instant, JobId), (Stretch, Vec<Held>)>,
+    /// What jobs keep from one stretch to the next, which begins at the same instant.
+    kept: HashMap<JobId, Vec<Held>>,
+}
 
-    let mut free = Free::all(nodes);
-    let mut holdings: HashMap<JobId, Vec<Held>> = HashMap::new();
-    let mut bars = Vec::with_capacity(stretches.len());
-    for (now, begins, index) in events {
-        let stretch = &stretches[index as usize];
-        let holding = holdings.entry(stretch.job).or_default();
-        // What the job is to have from now on, if this is where one stretch follows another.
-        let next = stretches.get(index as usize + 1);
-        let next = next.filter(|next| next.job == stretch.job && next.from == stretch.until);
-        let wanted = if begins { stretch.nodes } else { next.map_or(0, |next| next.nodes) };
-        let mut have: u32 = holding.iter().map(|held| held.lanes).sum();
-        while have > wanted
-            && let Some(last) = holding.last_mut()
+impl Lanes {
+    pub(super) fn new(nodes: u32) -> Self {
+        Lanes { free: Free::all(nodes), begun: BTreeMap::new(), kept: HashMap::new() }
+    }
+
+    /// When the next stretch ends.
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        self.begun.first_key_value().map(|((until, _), _)| *until)
+    }
+
+    /// Gives a stretch its lanes. At one instant lanes are first given back, then taken.
+    pub(super) fn begin(&mut self, stretch: Stretch) {
+        let mut held = match self.kept.is_empty() {
+            true => Vec::new(),
+            false => self.kept.remove(&stretch.job).unwrap_or_default(),
+        };
+        let have = total(&held);
+        if have < stretch.nodes {
+            self.free.take(stretch.nodes - have, |lane, lanes| {
+                held.push(Held { lane, lanes, since: stretch.from });
+            });
+        }
+        self.begun.insert((stretch.until, stretch.job), (stretch, held));
+    }
+
+    /// Takes back the lanes of the stretch that ends next, but for those that its job goes on with, and hands on
+    /// the rectangles that are complete with that. Says how many nodes the stretch had.
+    pub(super) fn end(&mut self, mut drawn: impl FnMut(Bar)) -> u32 {
+        let Some((_, (stretch, mut held))) = self.begun.pop_first() else { return 0 };
+        let mut have = total(&held);
+        while have > stretch.then
+            && let Some(last) = held.last_mut()
         {
-            let given = last.lanes.min(have - wanted);
+            let given = last.lanes.min(have - stretch.then);
             let bar = Bar {
                 job: stretch.job,
                 from: last.since,
-                until: now,
+                until: stretch.until,
                 lane: last.lane + last.lanes - given,
                 lanes: given,
             };
-            free.give(bar.lane, bar.lanes);
-            bars.push(bar);
+            self.free.give(bar.lane, bar.lanes);
+            drawn(bar);
             last.lanes -= given;
             have -= given;
             if last.lanes == 0 {
-                holding.pop();
+                held.pop();
             }
         }
-        if begins && have < wanted {
-            let taken = free.take(wanted - have);
-            holding.extend(taken.map(|(lane, lanes)| Held { lane, lanes, since: now }));
+        if !held.is_empty() {
+            self.kept.insert(stretch.job, held);
         }
-        if holding.is_empty() {
-            holdings.remove(&stretch.job);
-        }
+        stretch.nodes
     }
-    bars.sort_unstable();
-    bars
 }
 
-/// The lanes nobody has, as rows: the first lane of each, and how many there are.
-struct Free(BTreeMap<u32, u32>);
+fn total(held: &[Held]) -> u32 {
+    held.iter().map(|held| held.lanes).sum()
+}
+
+/// The lanes nobody has, as rows: the first lane of each, and how many there are. There are never many, and they
+/// are looked through from the first on, so a plain list is the quickest.
+struct Free(Vec<(u32, u32)>);
 
 impl Free {
     fn all(lanes: u32) -> Self {
-        Free(BTreeMap::from_iter((lanes > 0).then_some((0, lanes))))
+        Free(Vec::from_iter((lanes > 0).then_some((0, lanes))))
     }
 
     /// Takes so many lanes, or as many as there are, in as few rows as is simple.
-    fn take(&mut self, lanes: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let mut taken = Vec::with_capacity(1);
+    fn take(&mut self, lanes: u32, mut taken: impl FnMut(u32, u32)) {
         let mut wanted = lanes;
         while wanted > 0 {
-            let long_enough = self.0.iter().find(|row| *row.1 >= wanted);
-            let row =
-                long_enough.or_else(|| self.0.iter().max_by_key(|row| (row.1, Reverse(row.0))));
-            let Some((&lane, &length)) = row else { break };
+            let rows = || self.0.iter().enumerate();
+            let long_enough = self.0.iter().position(|row| row.1 >= wanted);
+            let longest = || rows().max_by_key(|(_, row)| (row.1, Reverse(row.0)));
+            let Some(place) = long_enough.or_else(|| Some(longest()?.0)) else { break };
+            let (lane, length) = self.0[place];
             let part = length.min(wanted);
-            self.0.remove(&lane);
-            if part < length {
-                self.0.insert(lane + part, length - part);
+            match part < length {
+                true => self.0[place] = (lane + part, length - part),
+                false => drop(self.0.remove(place)),
             }
-            taken.push((lane, part));
+            taken(lane, part);
             wanted -= part;
         }
-        taken.into_iter()
     }
 
     fn give(&mut self, lane: u32, lanes: u32) {
-        let (mut lane, mut lanes) = (lane, lanes);
-        if let Some((&before, &length)) = self.0.range(..lane).next_back()
-            && before + length == lane
-        {
-            lane = before;
-            lanes += length;
+        let place = self.0.partition_point(|row| row.0 < lane);
+        let joins_next = self.0.get(place).is_some_and(|next| next.0 == lane + lanes);
+        let joins_last = place > 0 && self.0[place - 1].0 + self.0[place - 1].1 == lane;
+        match (joins_last, joins_next) {
+            (true, true) => self.0[place - 1].1 += lanes + self.0.remove(place).1,
+            (true, false) => self.0[place - 1].1 += lanes,
+            (false, true) => self.0[place] = (lane, lanes + self.0[place].1),
+            (false, false) => self.0.insert(place, (lane, lanes)),
         }
-        if let Some(length) = self.0.remove(&(lane + lanes)) {
-            lanes += length;
-        }
-        self.0.insert(lane, lanes);
     }
 }
 
@@ -131,7 +146,25 @@ mod tests {
 
     fn stretch(job: u32, from: u32, until: u32, nodes: u32) -> Stretch {
         let (from, until) = (Instant::from_secs(from), Instant::from_secs(until));
-        Stretch { job: JobId(job), from, until, nodes }
+        Stretch { from, until, job: JobId(job), nodes, then: 0 }
+    }
+
+    /// The rectangles of some stretches by job and time, on so many lanes.
+    fn lanes(stretches: &[Stretch], nodes: u32) -> Vec<Bar> {
+        let mut stretches = stretches.to_vec();
+        stretches.sort_unstable_by_key(|stretch| (stretch.from, stretch.job));
+        let (mut lanes, mut bars) = (Lanes::new(nodes), Vec::new());
+        for stretch in stretches {
+            while lanes.next_end().is_some_and(|end| end <= stretch.from) {
+                lanes.end(|bar| bars.push(bar));
+            }
+            lanes.begin(stretch);
+        }
+        while lanes.next_end().is_some() {
+            lanes.end(|bar| bars.push(bar));
+        }
+        bars.sort_unstable();
+        bars
     }
 
     fn bar(job: u32, from: u32, until: u32, lane: u32, lanes: u32) -> Bar {
@@ -166,8 +199,8 @@ mod tests {
     #[test]
     fn a_job_that_changes_keeps_what_it_can() {
         let stretches = [
-            stretch(0, 0, 10, 3),
-            stretch(0, 10, 20, 1),
+            Stretch { then: 1, ..stretch(0, 0, 10, 3) },
+            Stretch { then: 2, ..stretch(0, 10, 20, 1) },
             stretch(0, 20, 30, 2),
             stretch(1, 10, 30, 1),
         ];

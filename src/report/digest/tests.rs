@@ -1,5 +1,7 @@
 //! Digests of runs that can be followed by hand, and of one with everything in it.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::budget::{Budget, BudgetSpec};
 use crate::job::Job;
@@ -9,7 +11,7 @@ use crate::policy::Easy;
 use crate::reproduce::papers;
 use crate::scenario::Scenario;
 use crate::sim::Simulation;
-use crate::units::Span;
+use crate::units::{JobId, Span};
 use crate::workload::Workload;
 use crate::workload::demo::demo;
 
@@ -69,6 +71,10 @@ fn a_small_run_by_hand() {
 }
 
 fn simulated(policy: &str, budget: &str, jobs: usize) -> (Digest, Run) {
+    simulated_with(usize::MAX, policy, budget, jobs)
+}
+
+fn simulated_with(most: usize, policy: &str, budget: &str, jobs: usize) -> (Digest, Run) {
     let machine = Machine::of_processors(256).unwrap();
     let mut workload = demo();
     workload.slice(0..jobs);
@@ -79,7 +85,7 @@ fn simulated(policy: &str, budget: &str, jobs: usize) -> (Digest, Run) {
     let scenario = Scenario { budget, keep_power: true, ..new };
     let run = scenario.simulate().run;
     let name = policy.to_string();
-    (Digest::of(&scenario.context(&name), &run, &scenario.summary(&run)), run)
+    (Digest::with(most, &scenario.context(&name), &run, &scenario.summary(&run)), run)
 }
 
 /// What is written down is what is read, to the last digit of the figures.
@@ -111,7 +117,7 @@ fn node_time_is_kept_where_jobs_change() {
     let of_jobs: u128 = (0..)
         .zip(&run.records)
         .filter(|(_, record)| record.state.has_run())
-        .map(|(id, _)| run.total(crate::units::JobId(id)).node_millis)
+        .map(|(id, _)| run.total(JobId(id)).node_millis)
         .sum();
     let Bars { job, late, early, lanes, .. } = &digest.bars;
     let bars = job.values().iter().zip(late.values()).zip(early.values()).zip(lanes.values());
@@ -132,4 +138,97 @@ fn node_time_is_kept_where_jobs_change() {
         .sum();
     assert!(from.len() < MOST_PARTS, "nothing was condensed");
     assert_eq!(of_busy, of_jobs);
+}
+
+/// A digest that was made with few single jobs is the one that comes of a whole digest when they are taken out of it,
+/// also where jobs change their nodes. All node time is in it, in rectangles or in tiles.
+#[test]
+fn few_single_jobs_at_once_or_afterwards() {
+    for (policy, jobs, most) in [("parm", 120, 40), ("easy-power", 2000, 300)] {
+        let (whole, run) = simulated(policy, "60%", jobs);
+        let (few, _) = simulated_with(most, policy, "60%", jobs);
+        let kept = largest(&whole.sizes().collect::<Vec<_>>(), most);
+        assert_eq!(whole.lighter(&kept, MOST_PARTS, TILES), few);
+        assert_eq!((whole.rest.as_ref(), few.singles()), (None, most));
+        let rest = few.rest.as_ref().unwrap();
+        assert_eq!(rest.jobs as usize, jobs - most);
+        let sum = |column: &Column| column.values().iter().sum::<u64>();
+        let others: Vec<u64> = [&rest.wait, &rest.slowdown, &rest.cap]
+            .map(|classes| classes.iter().map(sum).sum())
+            .to_vec();
+        let of_jobs: u128 =
+            (0..).zip(&run.records).map(|(id, _)| run.total(JobId(id)).node_millis).sum();
+        assert!(others.iter().all(|covered| *covered == others[0]));
+        assert_eq!(u128::from(sum(&rest.singles) + others[0]), of_jobs);
+        // What is taken out twice is taken out once.
+        let fewer = largest(&whole.sizes().collect::<Vec<_>>(), most / 2);
+        let again = largest(&few.sizes().collect::<Vec<_>>(), most / 2);
+        let twice = few.lighter(&again, MOST_PARTS, TILES);
+        assert_eq!(twice, whole.lighter(&fewer, MOST_PARTS, TILES));
+    }
+}
+
+/// So many nodes and jobs as they can be counted at any one instant, job by job.
+fn counted(jobs: &[Job], run: &Run, at: Instant) -> (u64, u64) {
+    let rows = || jobs.iter().zip(&run.records);
+    let busy = rows().filter(|(_, record)| record.start <= at && record.end > at);
+    let waits = rows().filter(|(job, record)| job.submit <= at && record.start > at);
+    (busy.map(|(_, record)| u64::from(record.nodes)).sum(), waits.count() as u64)
+}
+
+/// What a curve says at an instant.
+fn value_at(curve: &Envelope, at: Instant) -> u64 {
+    let place = curve.from.values().partition_point(|from| *from <= at.millis());
+    curve.mean.values()[place - 1]
+}
+
+proptest! {
+    /// The walk against a count at every instant at which anything happens, and distributions against sorted lists.
+    #[test]
+    fn a_digest_says_what_can_be_counted(
+        asked in prop::collection::vec((0u32..400, 1u32..10, 0u32..90), 1..60),
+    ) {
+        let machine = Machine::of_processors(8).unwrap();
+        let job = |(number, &(submit, nodes, seconds)): (u64, &(u32, u32, u32))| {
+            let time = Span::from_secs(seconds);
+            (Job::new(number, Instant::from_secs(submit), nodes, time), time)
+        };
+        let workload = Workload::new("random", (1..).zip(&asked).map(job));
+        let budget = Budget::unlimited();
+        let run = Simulation::new(&machine, &workload).keep_power(true).run(&mut Easy::default());
+        let subject = RunContext {
+            policy: "easy",
+            machine: &machine,
+            workload: &workload,
+            budget: &budget,
+            bsld_threshold: Span::from_secs(10),
+            has_gears: true,
+            has_reference: true,
+            freedoms: None,
+            world: None,
+            windows: None,
+        };
+        let digest = Digest::of(&subject, &run, &Summary::of(&subject, &run));
+        let jobs = workload.jobs();
+        let times = jobs.iter().map(|job| job.submit);
+        let times = times.chain(run.records.iter().flat_map(|record| [record.start, record.end]));
+        for at in times.filter(|at| *at < run.end) {
+            let (busy, waiting) = counted(jobs, &run, at);
+            prop_assert_eq!(value_at(&digest.busy, at), busy, "busy at {}", at);
+            prop_assert_eq!(value_at(&digest.queue, at), waiting, "waiting at {}", at);
+        }
+        let ran = || jobs.iter().zip(&run.records).filter(|(_, record)| record.state.has_run());
+        let mut waits: Vec<u64> = ran().map(|(job, record)| wait(job, record).millis()).collect();
+        waits.sort_unstable();
+        prop_assert_eq!(digest.waits.values.values(), waits);
+        // Every job that ran for some time has its node time in rectangles.
+        let Bars { job, late, early, lanes, .. } = &digest.bars;
+        let mut times = vec![0; jobs.len()];
+        for place in 0..job.values().len() {
+            let who = job.values()[place] as usize;
+            let length = digest.jobs.run.values()[who] - late.values()[place] - early.values()[place];
+            times[who] += length * lanes.values()[place];
+        }
+        prop_assert_eq!(times, digest.sizes().collect::<Vec<_>>());
+    }
 }

@@ -35,14 +35,14 @@ function column(letters) {
   return values;
 }
 
-/** The object with every string under these keys made a column, when it is first asked for. */
+/** The object with every string under these keys made a column, and every list of them columns, when it is first asked for. */
 function withColumns(object, keys) {
   for (const key of keys) {
     const letters = object[key];
     Object.defineProperty(object, key, {
       configurable: true,
       get() {
-        const values = column(letters);
+        const values = Array.isArray(letters) ? letters.map(column) : column(letters);
         Object.defineProperty(object, key, { value: values });
         return values;
       },
@@ -61,11 +61,13 @@ const jobName = (workload, job) => labels.get(workload.number[job]) ?? String(wo
 async function loaded() {
   const data = JSON.parse(await inflated("data"));
   labels = new Map(data.labels);
+  for (const kind of ["wait", "slowdown"]) CLASSES[kind].ends = data.classes[kind];
   for (const workload of data.workloads) withColumns(workload, ["number", "submit"]);
   for (const run of data.runs) {
     run.workload = data.workloads[run.workload];
     for (const curve of [run.power, run.limit, run.busy, run.queue]) withColumns(curve, ["from", "low", "high", "mean"]);
     for (const ranks of [run.waits, run.slowdowns]) withColumns(ranks, ["values", "ranks"]);
+    if (run.rest) withColumns(run.rest, ["wait", "slowdown", "cap"]);
     withColumns(run.bars, ["job", "late", "early", "lane", "lanes"]);
     withColumns(run, ["state", "wait", "run", "nodes", "cap", "slowdown"]);
   }

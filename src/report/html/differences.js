@@ -35,7 +35,7 @@ function drawDifferences(view) {
   const [one, other] = [from.summary.policy, to.summary.policy];
   byId("differences-about").textContent = from === to
     ? "Choose two policies that differ."
-    : `Of ${counted(rows.length, "job")} that ran under both, ${gain.toLocaleString("en")} are ${figure.better} under ${other} than under ${one}, ${loss.toLocaleString("en")} are ${figure.worse}, and ${same.toLocaleString("en")} are the same.`;
+    : `Of ${counted(rows.length, "job")} that ran under both${from.rest ? " and that this page holds one by one, those with the most node time" : ""}, ${gain.toLocaleString("en")} are ${figure.better} under ${other} than under ${one}, ${loss.toLocaleString("en")} are ${figure.worse}, and ${same.toLocaleString("en")} are the same.`;
 
   const most = figure.ends.length + 1, steps = Array.from({ length: 2 * most + 1 }, (_, i) => i - most);
   const word = (step) => {

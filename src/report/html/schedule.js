@@ -2,21 +2,22 @@
 // window that is seen, and painted anew when it changes. Rectangles narrower than a pixel shade it by their
 // share of it, so the whole run and one job are drawn alike.
 
-/** What colours mean: for each kind, the upper ends of its classes. */
+/** What colours mean: for each kind, the names of its classes. Where classes end, the page's data say. */
 const CLASSES = {
-  wait: { ends: [1, 600, 3600, 6 * 3600, 86400], words: ["none", "up to 10 min", "1 h", "6 h", "1 day", "more"], of: (run, job) => run.wait[job] / 1000 },
-  slowdown: { ends: [1.0001, 2, 5, 20, 100], words: ["1", "up to 2", "5", "20", "100", "more"], of: (run, job) => run.slowdown[job] / 10000 },
-  cap: { of: (run, job) => run.cap[job] / 1000 },
+  wait: { words: ["none", "up to 10 min", "1 h", "6 h", "1 day", "more"], of: (run, job) => run.wait[job] },
+  slowdown: { words: ["1", "up to 2", "5", "20", "100", "more"], of: (run, job) => run.slowdown[job] },
+  cap: { of: (run, job) => run.cap[job] },
 };
 
 /** Power has no natural classes: equal parts of what there is. */
 function classesOf(run, kind) {
   if (kind !== "cap") return CLASSES[kind];
-  let most = 0, least = Infinity;
-  for (const cap of run.cap) if (cap > 0) { most = Math.max(most, cap / 1000); least = Math.min(least, cap / 1000); }
-  if (!(least < most)) return { ends: [], words: [least < Infinity ? scaled(most, "W") : "none"], of: CLASSES.cap.of };
+  let [least, most] = run.rest?.caps ?? [Infinity, 0];
+  if (!run.rest) for (const cap of run.cap) if (cap > 0) { most = Math.max(most, cap); least = Math.min(least, cap); }
+  const watts = (cap) => scaled(cap / 1000, "W");
+  if (!(least < most)) return { ends: [], words: [most > 0 ? watts(most) : "none"], of: CLASSES.cap.of };
   const ends = [1, 2, 3, 4, 5].map((part) => least + (most - least) * part / 6);
-  return { ends, words: [...ends, most].map((end, i) => `${i ? "" : "up to "}${scaled(end, "W")}`), of: CLASSES.cap.of };
+  return { ends, words: [...ends, most].map((end, i) => `${i ? "" : "up to "}${watts(end)}`), of: CLASSES.cap.of };
 }
 
 /** The rectangles of a run: when each begins and ends, and the class of its colour. */
@@ -36,6 +37,44 @@ function rectangles(run, kind) {
     shade[i] = c;
   }
   return (run.rectangles[kind] = { from, until, shade });
+}
+
+/** How many steps of shade a tile has. */
+const SHADES = 63;
+
+/** The tiles of jobs that the page does not hold one by one: how much of each they cover where single jobs leave it
+    free, and in which colour. */
+function tiles(run, kind, colours) {
+  const classes = run.rest[kind], count = classes[0].length;
+  const share = new Float32Array(count), mixed = new Float32Array(3 * count);
+  for (let at = 0; at < count; at++) {
+    classes.forEach((shades, step) => {
+      if (!shades[at]) return;
+      share[at] += shades[at] / SHADES;
+      for (const part of [0, 1, 2]) mixed[3 * at + part] += shades[at] / SHADES * colours[step][part];
+    });
+  }
+  return { share, mixed };
+}
+
+/** Where a place of the window is among equal parts: the part for each pixel. */
+const partsOf = (pixels, from, until, begin, size) =>
+  Int32Array.from({ length: pixels }, (_, pixel) => Math.floor((from + (until - from) * (pixel + 0.5) / pixels - begin) / size));
+
+/** Shades what single jobs leave of a picture. */
+function shadeRest(run, kind, window, lanes, width, height, colours, covered, sums) {
+  const { begin, width: wide, height: high, across } = run.rest, { share, mixed } = tiles(run, kind, colours);
+  const columns = partsOf(width, ...window, begin, wide), rows = partsOf(height, lanes[1], lanes[0], 0, high);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const column = columns[x], tile = rows[y] * across + column;
+      if (column < 0 || column >= across || !(share[tile] > 0)) continue;
+      const at = y * width + x, free = 1 - covered[at];
+      if (free <= 0) continue;
+      covered[at] += free * Math.min(1, share[tile]);
+      for (const part of [0, 1, 2]) sums[3 * at + part] += free * mixed[3 * tile + part] / Math.max(1, share[tile]);
+    }
+  }
 }
 
 /** The picture of a window: times in milliseconds, lanes, size in pixels. Of each pixel the share that is
@@ -67,6 +106,7 @@ function painted(run, kind, window, lanes, width, height) {
       }
     }
   }
+  if (run.rest) shadeRest(run, kind, window, lanes, width, height, colours, covered, sums);
   const canvas = element("canvas", { width, height }), brush = canvas.getContext("2d");
   const picture = brush.createImageData(width, height), pixels = picture.data;
   for (let at = 0; at < covered.length; at++) {
@@ -99,7 +139,7 @@ function drawSchedule(view) {
   const paint = (width, height) => {
     const { source, count } = painted(run, kind, window, lanes, Math.round(width * sharpness), Math.round(height * sharpness));
     place.dataset.count = count;
-    byId("schedule-note").textContent = `${count.toLocaleString("en")} of ${counted(run.bars.job.length, "rectangle")} in this window.`;
+    byId("schedule-note").textContent = `${count.toLocaleString("en")} of ${counted(run.bars.job.length, "rectangle")} in this window.${leftOut(run)}`;
     return source;
   };
   const onZoom = (ranges) => {
@@ -109,6 +149,13 @@ function drawSchedule(view) {
   view.scheduled = { run, kind };
   TABLES.set("schedule", () => scheduleTable(view));
   draw("schedule", { x: timeAxis(view), y: { title: "nodes", range: lanes }, paint, key, hover: (when, where) => jobAt(run, kind, when, where), zoom: "xy", onZoom });
+}
+
+/** What the page has no room for, in words. */
+function leftOut({ rest, state }) {
+  if (!rest) return "";
+  return ` This page holds ${counted(state.length, "job")} one by one, those with the most node time, which have ${(100 - rest.share / 10).toFixed(1)} % of it. ` +
+    `The other ${counted(rest.jobs, "job")} shade what they cover, and no zoom shows them singly.`;
 }
 
 /** The rectangles of the window that is seen, as a table. */
@@ -134,8 +181,16 @@ function rectangleAt(run, kind, when, where) {
 /** What there is to say about the job at a place. */
 function jobAt(run, kind, when, where) {
   const found = rectangleAt(run, kind, when, where);
-  if (found < 0) return null;
+  if (found < 0) return shadeAt(run, kind, when, where);
   const job = run.bars.job[found], start = run.workload.submit[job] + run.wait[job];
   return `Job ${jobName(run.workload, job)}\n${counted(run.nodes[job], "node")}, ${scaled(run.cap[job] / 1000, "W")} each\n` +
     `starts ${dateOf(start)}\nruns ${time(run.run[job] / 1000)}\nwaited ${time(run.wait[job] / 1000)}, slowdown ${(run.slowdown[job] / 10000).toFixed(2)}`;
+}
+
+/** What there is to say where no single job is. */
+function shadeAt({ rest }, kind, when, where) {
+  if (!rest) return null;
+  const place = Math.floor(where / rest.height) * rest.across + Math.floor((when - rest.begin) / rest.width);
+  const share = rest[kind].reduce((sum, shades) => sum + (shades[place] ?? 0), 0) / SHADES;
+  return share ? `Jobs that are not shown one by one\ncover ${(100 * Math.min(1, share)).toFixed(0)} % of what others leave here` : null;
 }

@@ -4,10 +4,13 @@ use super::*;
 use crate::budget::BudgetSpec;
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
+use crate::report::digest::MOST_PARTS;
 use crate::reproduce::papers;
 use crate::scenario::Scenario;
+use crate::units::Watts;
 use crate::workload::Workload;
 use crate::workload::demo::demo;
+use crate::workload::lublin::Lublin;
 
 fn digests(workload: &Workload, policies: &[&str], budget: &str) -> Vec<Digest> {
     let machine = Machine::of_processors(256).unwrap();
@@ -182,4 +185,45 @@ fn waits_are_told_apart() {
     assert!(text.contains(" ran</small>"));
     let alone = waits::waits(&super::cases(&runs[..1], 0, &[]).0[0], &Palette::of(&runs));
     assert!(!alone.contains("colgroup") && alone.contains("99th percentile"));
+}
+
+/// Two runs in less room than they would need: single jobs are left out until they fit. Both keep the same ones.
+#[test]
+fn a_page_fits_the_room_there_is() {
+    let runs = digests(&demo(), &["easy", "pb-guided"], "80%");
+    let (cases, _) = cases(&runs, 0, &[]);
+    let (palette, beside) = (Palette::of(&runs), Beside::default());
+    let whole = packed_within(MOST_BYTES, &runs, &cases, &palette, &beside);
+    let less = packed_within(whole.len() - 1, &runs, &cases, &palette, &beside);
+    assert!(less.len() < whole.len(), "{} of {}", less.len(), whole.len());
+    let held = fitted(&runs, 1000);
+    assert!(is_same_workload(&held[0], &held[1]));
+    for (run, whole) in held.iter().zip(&runs) {
+        assert_eq!((run.singles(), run.rest.as_ref().map(|rest| rest.jobs)), (500, Some(1500)));
+        let highest = |curve: &Envelope| curve.high.values().iter().max().copied();
+        assert_eq!(highest(&run.power), highest(&whole.power));
+    }
+}
+
+/// Three times as many jobs as a page shows one by one: it is no larger than any other, and no peak is lost.
+#[test]
+fn a_page_of_300_000_jobs_is_small() {
+    let lublin = Lublin { jobs: 300_000, load: 0.85, processors: 256, ..Lublin::default() };
+    let workload = lublin.generate().unwrap();
+    let machine = Machine::of_processors(256).unwrap();
+    let spec = PolicySpec::EASY;
+    let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
+    let new = Scenario::new(&machine, &workload, spec, model.as_ref());
+    let scenario = Scenario { keep_power: true, ..new };
+    let run = scenario.simulate().run;
+    let digest = Digest::with(MOST_JOBS, &scenario.context("easy"), &run, &scenario.summary(&run));
+    let size = page("large", std::slice::from_ref(&digest)).len();
+    assert!((1_000_000..=3_000_000).contains(&size), "{size} bytes");
+    assert!(run.power.len() > MOST_PARTS && digest.power.from.values().len() <= MOST_PARTS);
+    // A sample that another one replaces at the same instant never held.
+    let pairs = || run.power.iter().zip(run.power.iter().skip(1));
+    let powers = || pairs().filter(|(one, next)| one.at < next.at).map(|(one, _)| one.power);
+    let [least, most] = [powers().min(), powers().max()].map(|power| power.map(Watts::milliwatts));
+    assert_eq!(digest.power.high.values().iter().copied().max(), most);
+    assert_eq!(digest.power.low.values().iter().copied().min(), least);
 }
