@@ -51,6 +51,10 @@ pub(super) struct UpArguments {
     /// Run MariaDB and slurmdbd, too, so that jobs can change their size more than once
     #[arg(long)]
     accounting: bool,
+
+    /// Prefix of another Slurm than the machine's own: a folder with bin and sbin
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
 }
 
 /// Show the processes and nodes of a lab
@@ -97,7 +101,8 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     let own = std::env::current_exe().context("cannot find this program")?;
     let busbar = (cfg!(feature = "agent") && !arguments.no_agents).then_some(own);
     let extras = Extras { rest: arguments.rest, accounting: arguments.accounting };
-    let plan = Plan { nodes: arguments.nodes, mode: arguments.mode, busbar, extras };
+    let programs = arguments.programs.as_ref().map(std::path::absolute).transpose()?;
+    let plan = Plan { nodes: arguments.nodes, mode: arguments.mode, busbar, extras, programs };
     let (lab, up) = Lab::up(&arguments.place.folder, &plan)?;
     let folder = lab.folder().display();
     let first = match up {
@@ -144,7 +149,7 @@ fn status(arguments: &StatusArguments) -> anyhow::Result<()> {
     };
     let members = lab.members()?;
     let is_up = members.iter().all(|member| member.pid.is_some());
-    let nodes = lab.commands().nodes().ok();
+    let nodes = lab.commands().nodes().ok().map(|nodes| nodes.read);
     if arguments.json {
         let status = Status {
             folder: lab.folder().display().to_string(),

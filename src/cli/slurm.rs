@@ -11,6 +11,7 @@ use crate::slurm::program::{Programs, USUAL_PATIENCE};
 mod check;
 mod jobs;
 mod nodes;
+mod record;
 mod release_all;
 mod setup;
 #[cfg(feature = "live")]
@@ -25,6 +26,7 @@ pub(super) enum Command {
     Setup(setup::Arguments),
     Jobs(jobs::Arguments),
     Nodes(nodes::Arguments),
+    Record(record::Arguments),
     ReleaseAll(release_all::Arguments),
     #[cfg(feature = "live")]
     Watch(watch::Arguments),
@@ -37,6 +39,7 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
         Command::Setup(arguments) => setup::run(arguments),
         Command::Jobs(arguments) => jobs::run(arguments),
         Command::Nodes(arguments) => nodes::run(arguments),
+        Command::Record(arguments) => record::run(arguments),
         Command::ReleaseAll(arguments) => release_all::run(arguments),
         #[cfg(feature = "live")]
         Command::Watch(arguments) => watch::run(arguments),

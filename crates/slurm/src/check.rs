@@ -1,14 +1,17 @@
 //! Says what a site lacks for one of Busbar's modes, with what to do about each point.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::calls::Reading;
 use crate::cluster::Cluster;
 use crate::commands::Commands;
 use crate::error::SlurmError;
+use crate::model::Partition;
 use crate::setup::{self, Mode, Site};
 use crate::version::Version;
 
@@ -96,12 +99,16 @@ pub fn check(commands: &Commands, site: &Site) -> Vec<Point> {
         points.push(of_script(&values, site));
         points.extend(of_hooks(&values));
     }
-    if site.mode == Mode::Steer {
-        points.extend(of_partitions(commands, site));
-        points.push(of_accounting(&values));
+    if site.mode != Mode::Watch {
+        points.extend(of_partitions(commands, site, version));
     }
-    if site.mode == Mode::Admit {
-        points.push(of_licence(commands, site));
+    match site.mode {
+        Mode::Watch => (),
+        Mode::Steer => points.push(of_resizing(&values)),
+        Mode::Admit => {
+            points.push(of_licence(commands, site));
+            points.push(of_accounting(&values, site));
+        }
     }
     points
 }
@@ -184,6 +191,17 @@ fn of_plug_in(values: &Values) -> Point {
     }
 }
 
+/// What slurmdbd keeps account of besides its usual resources; `None` if there is none.
+pub fn tracked(commands: &Commands) -> Result<Option<Vec<String>>, SlurmError> {
+    const USUAL: [&str; 8] =
+        ["cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages"];
+    let values = Values(commands.configuration()?);
+    let all = values.get("AccountingStorageTRES").split(',').map(str::trim);
+    let others = all.filter(|name| !name.is_empty() && !USUAL.contains(name)).map(str::to_owned);
+    let has_accounting = values.get("AccountingStorageType").contains("slurmdbd");
+    Ok(has_accounting.then(|| others.collect()))
+}
+
 /// The folder of the cluster's configuration, as slurmctld knows it.
 pub fn conf_folder(commands: &Commands) -> Result<PathBuf, SlurmError> {
     let values = Values(commands.configuration()?);
@@ -204,10 +222,14 @@ fn of_script(values: &Values, site: &Site) -> Point {
         return missing(what, found, format!("on the host of slurmctld: {print}"));
     };
     let expected = setup::job_submit(site);
-    if site.off_file.exists() {
+    if setup::is_off(&site.off_file) {
         let found =
-            format!("{} is there, so that the plug-in does nothing", site.off_file.display());
-        return advice(what, found, "remove the file when Busbar is to work again");
+            format!("{} says off, so that the plug-in does nothing", site.off_file.display());
+        return advice(
+            what,
+            found,
+            "remove the file, or start the daemon, when Busbar is to work again",
+        );
     }
     if text == expected {
         return fine(what, format!("{} is the one for this site", path.display()));
@@ -273,40 +295,66 @@ fn of_hooks(values: &Values) -> Vec<Point> {
     vec![hook("Prolog", true), hook("Epilog", false), flags]
 }
 
-fn of_partitions(commands: &Commands, site: &Site) -> Vec<Point> {
-    let printed = commands.programs().ask("scontrol", &["-a", "-o", "show", "partition"]);
-    let (Ok(printed), Ok(partitions)) = (printed, commands.partitions()) else { return Vec::new() };
+fn of_partitions(commands: &Commands, site: &Site, version: Version) -> Vec<Point> {
+    let what = "partitions";
+    let printed = commands.ask(Reading::Partitions);
+    let (printed, partitions) = match (printed, commands.partitions()) {
+        (Ok(printed), Ok(partitions)) => (printed, partitions),
+        (Err(error), _) | (_, Err(error)) => {
+            return vec![missing(what, error.to_string(), to_do_for(&error))];
+        }
+    };
     let mut points = Vec::new();
     for name in &site.partitions {
         if !partitions.iter().any(|partition| partition.name == *name) {
             let found = format!("there is no partition {name}");
-            points.push(missing("partitions", found, "name one that exists with --partition"));
+            points.push(missing(what, found, "name one that exists with --partition"));
         }
     }
-    let is_ours =
-        |name: &str| site.partitions.is_empty() || site.partitions.iter().any(|ours| ours == name);
-    for partition in partitions.iter().filter(|partition| is_ours(&partition.name)) {
-        let begin = format!("PartitionName={} ", partition.name);
-        let line = printed.lines().find(|line| line.starts_with(&begin)).unwrap_or_default();
-        points.push(match line.contains(" OverSubscribe=EXCLUSIVE ") {
-            true => fine("partition", format!("{} gives whole nodes", partition.name)),
-            false => advice(
-                "partition",
-                format!(
-                    "{} lets jobs share nodes; the plug-in asks for whole ones",
-                    partition.name
-                ),
-                format!(
-                    "write OverSubscribe=EXCLUSIVE into the line of partition {}",
-                    partition.name
-                ),
-            ),
-        });
-    }
+    let (ours, others): (Vec<Partition>, Vec<Partition>) = partitions
+        .into_iter()
+        .partition(|one| site.partitions.is_empty() || site.partitions.contains(&one.name));
+    let whole = ours.iter().map(|partition| of_whole_nodes(partition, &printed, version));
+    points.extend(whole);
+    points.extend(others.iter().filter_map(|other| of_overlap(other, &ours)));
     points
 }
 
-fn of_accounting(values: &Values) -> Point {
+/// Caps hold for whole nodes, so jobs should not share them. Versions differ in how they say that.
+fn of_whole_nodes(partition: &Partition, printed: &str, version: Version) -> Point {
+    let what = "partition";
+    let name = &partition.name;
+    let begin = format!("PartitionName={name} ");
+    let line = printed.lines().find(|line| line.starts_with(&begin)).unwrap_or_default();
+    let says_so =
+        ["OverSubscribe=EXCLUSIVE", "Exclusive=NODE", "Exclusive=TOPO", "ExclusiveTopo=YES"];
+    match line.split(' ').any(|word| says_so.contains(&word)) {
+        true => fine(what, format!("{name} gives whole nodes")),
+        false => advice(
+            what,
+            format!("{name} lets jobs share nodes; the plug-in asks for whole ones"),
+            format!("write {} into the line of partition {name}", version.whole_nodes()),
+        ),
+    }
+}
+
+/// What Slurm starts through a partition that is not Busbar's, nobody asks Busbar for: it would draw power beyond the budget.
+fn of_overlap(other: &Partition, ours: &[Partition]) -> Option<Point> {
+    let nodes: HashSet<&String> = other.nodes.names().iter().collect();
+    let shared = |one: &&Partition| one.nodes.names().iter().any(|name| nodes.contains(name));
+    let with = ours.iter().find(shared)?;
+    let name = &other.name;
+    Some(missing(
+        "partitions",
+        format!(
+            "{name} shares nodes with {} and is not Busbar's, so that its jobs start beyond the budget",
+            with.name
+        ),
+        format!("name it with --partition {name} as well, or give it nodes of its own"),
+    ))
+}
+
+fn of_resizing(values: &Values) -> Point {
     let kind = values.get("AccountingStorageType");
     if !kind.contains("slurmdbd") {
         return advice(
@@ -325,11 +373,49 @@ fn of_accounting(values: &Values) -> Point {
     }
 }
 
+/// Whether watts are in accounting, where there is one.
+fn of_accounting(values: &Values, site: &Site) -> Point {
+    let what = "watts in accounting";
+    let watts = setup::tracked_name(&site.licence);
+    if !values.get("AccountingStorageType").contains("slurmdbd") {
+        return advice(
+            what,
+            "there is no slurmdbd",
+            "with slurmdbd, sacct shows the watts of jobs, and accounts can have limits in watts",
+        );
+    }
+    if !values.has("AccountingStorageTRES", &watts) {
+        return advice(
+            what,
+            format!("{watts} is not among AccountingStorageTRES"),
+            format!("add {watts} to AccountingStorageTRES in slurm.conf and restart slurmctld"),
+        );
+    }
+    match values.has("AccountingStorageEnforce", "limits") {
+        true => fine(what, format!("{watts} is accounted for, and limits hold")),
+        false => advice(
+            what,
+            format!("{watts} is accounted for; limits of accounts do not hold"),
+            "write AccountingStorageEnforce=limits into slurm.conf if accounts are to have limits in watts",
+        ),
+    }
+}
+
 fn of_licence(commands: &Commands, site: &Site) -> Point {
     let name = &site.licence;
     match commands.licences() {
         Err(error) => missing("licences", error.to_string(), to_do_for(&error)),
         Ok(all) => match all.iter().find(|licence| licence.name == *name) {
+            Some(licence) if licence.total > 0 && ![0, licence.total].contains(&site.watts) => {
+                advice(
+                    "licences",
+                    format!("there are {} of {name}, not {}", licence.total, site.watts),
+                    format!(
+                        "if the feed has {0} W: write Licenses={name}:{0} into slurm.conf and run scontrol reconfigure",
+                        site.watts
+                    ),
+                )
+            }
             Some(licence) if licence.total > 0 => fine(
                 "licences",
                 format!(
@@ -343,5 +429,49 @@ fn of_licence(commands: &Commands, site: &Site) -> Point {
                 format!("write Licenses={name}:WATTS into slurm.conf and run scontrol reconfigure"),
             ),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partition(name: &str, nodes: &str) -> Partition {
+        Partition { name: name.to_owned(), nodes: nodes.parse().unwrap(), ..Partition::default() }
+    }
+
+    #[test]
+    fn whole_nodes_are_said_as_each_version_does() {
+        let main = partition("main", "n[1-4]");
+        let verdict = |line: &str, version: &str| {
+            let printed =
+                format!("PartitionName=mainly OverSubscribe=NO\nPartitionName=main {line}\n");
+            of_whole_nodes(&main, &printed, version.parse().unwrap())
+        };
+        for line in
+            ["OverSubscribe=EXCLUSIVE State=UP", "Exclusive=NODE State=UP", "Exclusive=TOPO"]
+        {
+            for version in ["22.05.8", "26.05.3"] {
+                assert_eq!(verdict(line, version).verdict, Verdict::Fine, "{line}");
+            }
+        }
+        for (version, words) in
+            [("22.05.8", "OverSubscribe=EXCLUSIVE"), ("26.05.3", "Exclusive=NODE")]
+        {
+            let point = verdict("Exclusive=USER OverSubscribe=NO", version);
+            assert_eq!(point.verdict, Verdict::Advice);
+            assert!(point.to_do.contains(words), "{point:?}");
+        }
+    }
+
+    /// Slurm would start jobs on nodes of Busbar's without asking.
+    #[test]
+    fn partitions_that_share_nodes_with_busbars_are_refused() {
+        let ours = [partition("main", "n[1-4]"), partition("big", "n[5-8]")];
+        assert_eq!(of_overlap(&partition("free", "n[9-12]"), &ours), None);
+        let point = of_overlap(&partition("debug", "n[8-9]"), &ours).unwrap();
+        assert_eq!(point.verdict, Verdict::Missing);
+        assert!(point.found.starts_with("debug shares nodes with big"), "{point:?}");
+        assert!(point.to_do.contains("--partition debug"), "{point:?}");
     }
 }

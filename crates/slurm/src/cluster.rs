@@ -2,6 +2,7 @@
 
 use crate::error::SlurmError;
 use crate::hosts::HostList;
+use crate::listing::Listing;
 use crate::model::{Amounts, Job, JobRef, Licence, Node, Partition, Reservation, Snapshot};
 use crate::version::Version;
 
@@ -33,6 +34,9 @@ impl JobUpdate {
 
     /// What a job has otherwise than the update says: the first difference in words.
     pub(crate) fn difference(&self, job: &Job) -> Option<String> {
+        if !job.unread.is_empty() {
+            return Some(format!("{} cannot be read", job.unread.join(", ")));
+        }
         if let Some((fewest, most)) = self.nodes
             && (job.nodes_min, job.nodes_max) != (fewest, most)
         {
@@ -72,7 +76,7 @@ impl JobUpdate {
     }
 }
 
-/// A cluster, to be read and acted on. Every call ends within a time, and nothing is taken for done
+/// A cluster, to be read and acted on. What can be read is there however much cannot be ([`Listing`]). Every call ends within a time, and nothing is taken for done
 /// because it was reported as done: where it matters the cluster is read again, and
 /// [`SlurmError::NotDone`] tells the difference.
 ///
@@ -83,36 +87,39 @@ pub trait Cluster: Send {
     fn version(&self) -> Result<Version, SlurmError>;
 
     /// All nodes.
-    fn nodes(&self) -> Result<Vec<Node>, SlurmError>;
+    fn nodes(&self) -> Result<Listing<Node>, SlurmError>;
 
     /// All partitions.
-    fn partitions(&self) -> Result<Vec<Partition>, SlurmError>;
+    fn partitions(&self) -> Result<Listing<Partition>, SlurmError>;
 
     /// All jobs that Slurm still remembers, also ended ones.
-    fn jobs(&self) -> Result<Vec<Job>, SlurmError>;
+    fn jobs(&self) -> Result<Listing<Job>, SlurmError>;
 
     /// The entries of one job: several if it is an array.
     fn job(&self, job: JobRef) -> Result<Vec<Job>, SlurmError>;
 
     /// All licences.
-    fn licences(&self) -> Result<Vec<Licence>, SlurmError>;
+    fn licences(&self) -> Result<Listing<Licence>, SlurmError>;
 
     /// All reservations.
-    fn reservations(&self) -> Result<Vec<Reservation>, SlurmError>;
+    fn reservations(&self) -> Result<Listing<Reservation>, SlurmError>;
 
     /// Everything at once. The parts are read one after another, so jobs may have changed since nodes were
     /// read.
     fn snapshot(&self) -> Result<Snapshot, SlurmError> {
+        let mut unread = Vec::new();
         Ok(Snapshot {
-            nodes: self.nodes()?,
-            partitions: self.partitions()?,
-            jobs: self.jobs()?,
-            licences: self.licences()?,
-            reservations: self.reservations()?,
+            nodes: self.nodes()?.into_read(&mut unread),
+            partitions: self.partitions()?.into_read(&mut unread),
+            jobs: self.jobs()?.into_read(&mut unread),
+            licences: self.licences()?.into_read(&mut unread),
+            reservations: self.reservations()?.into_read(&mut unread),
+            unread,
         })
     }
 
-    /// Holds jobs that wait, by an admin hold that their users cannot release.
+    /// Holds jobs that wait, by an admin hold that their users cannot release. It is an error if one of them does not wait any
+    /// more: it may have begun.
     fn hold(&self, jobs: &[JobRef]) -> Result<(), SlurmError>;
 
     /// The same without reading the jobs again, for callers that look at them anyway.
@@ -128,6 +135,13 @@ pub trait Cluster: Send {
 
     /// Changes a job and reads it back.
     fn update(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError>;
+
+    /// Changes jobs in the same way without reading them again, for callers that look at them anyway. What cannot be done for
+    /// one of them is done for the others.
+    fn update_unread(&self, jobs: &[JobRef], update: &JobUpdate) -> Result<(), SlurmError> {
+        let done = jobs.iter().map(|job| self.update(*job, update));
+        done.fold(Ok(()), Result::and)
+    }
 
     /// Changes a job that waits and releases it: it starts as soon as Slurm finds its nodes free.
     fn start(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError> {
@@ -167,8 +181,8 @@ pub trait Cluster: Send {
     /// Puts drained nodes into service again. For about a second they count as not responding.
     fn undrain(&self, nodes: &HostList) -> Result<(), SlurmError>;
 
-    /// Reserves licences under a name, so that no job gets them: the reservation is made or changed, and
-    /// removed if the amounts are all zero.
+    /// Reserves licences under a name, so that nobody's jobs but root's get them: the reservation is made, changed or
+    /// prolonged as far as needed, and removed if the amounts are all zero.
     fn reserve(&self, name: &str, licences: &Amounts) -> Result<(), SlurmError>;
 
     /// Removes a reservation; it is no error if there is none.

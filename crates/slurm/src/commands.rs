@@ -2,12 +2,14 @@
 //! programs.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::calls::{self, Act, Call, Reading};
 use crate::cluster::{Cluster, JOBS_AT_ONCE, JobUpdate};
 use crate::error::SlurmError;
 use crate::hosts::HostList;
 use crate::json::Answer;
+use crate::listing::{Listing, Record};
 use crate::model::{
     Amounts, Hold, Job, JobRef, JobState, Licence, Node, Partition, Reservation, write_amounts,
 };
@@ -39,14 +41,13 @@ impl Commands {
     }
 
     /// The jobs by `squeue --json`, for tests and for versions whose text is not understood.
-    pub fn jobs_by_json(&self) -> Result<Vec<Job>, SlurmError> {
-        let arguments = ["--json", "-a", "-t", "all"];
-        Answer::read("squeue --json", &self.programs.ask("squeue", &arguments)?)?.jobs()
+    pub fn jobs_by_json(&self) -> Result<Listing<Job>, SlurmError> {
+        self.answer(Reading::JobsInJson)?.jobs()
     }
 
     /// One value of the cluster's configuration (`scontrol show config`), by its key.
     pub fn configuration(&self) -> Result<Vec<(String, String)>, SlurmError> {
-        let printed = self.programs.ask("scontrol", &["show", "config"])?;
+        let printed = self.ask(Reading::Configuration)?;
         let pair = |line: &str| {
             let (key, value) = line.split_once('=')?;
             Some((key.trim().to_owned(), value.trim().to_owned()))
@@ -54,40 +55,77 @@ impl Commands {
         Ok(printed.lines().filter_map(pair).collect())
     }
 
-    fn control(&self, arguments: &[&str]) -> Result<String, SlurmError> {
-        self.programs.ask("scontrol", arguments)
+    /// What a call prints that has nothing to do with jobs.
+    pub fn ask(&self, reading: Reading) -> Result<String, SlurmError> {
+        self.programs.make(&reading.call(&JobFormat::new()?))
     }
 
-    fn read_jobs(&self, which: &[&str]) -> Result<Vec<Job>, SlurmError> {
+    fn act(&self, act: Act<'_>) -> Result<(), SlurmError> {
+        self.programs.make(&act.call()).map(|_| ())
+    }
+
+    fn answer(&self, reading: Reading) -> Result<Answer, SlurmError> {
+        Answer::read(&reading.call(&JobFormat::new()?).to_string(), &self.ask(reading)?)
+    }
+
+    /// What was read in text; what of it could not be read is read again in JSON where the version has that. A version that
+    /// does not know what it is asked for in text may still know the other form.
+    fn mended<T: Record>(
+        &self,
+        in_text: Result<Listing<T>, SlurmError>,
+        json: Reading,
+        read: impl Fn(&Answer) -> Result<Listing<T>, SlurmError>,
+    ) -> Result<Listing<T>, SlurmError> {
+        let found = match in_text {
+            Ok(found) if found.unread.is_empty() => return Ok(found),
+            Err(error) if !matches!(error, SlurmError::Refused { .. }) => return Err(error),
+            found => found,
+        };
+        let in_json = match self.version() {
+            Ok(version) if json.is_known_to(version) => {
+                self.answer(json).and_then(|answer| read(&answer))
+            }
+            _ => return found,
+        };
+        match (found, in_json) {
+            (Ok(found), Ok(other)) => Ok(found.mended_by(other)),
+            (Err(_), Ok(other)) => Ok(other),
+            (found, Err(_)) => found,
+        }
+    }
+
+    fn jobs_of(&self, reading: Reading) -> Result<Listing<Job>, SlurmError> {
         let format = JobFormat::new()?;
-        let argument = format.argument();
-        let mut arguments = vec!["-h", "-a", "-t", "all", "-O", argument.as_str()];
-        arguments.extend(which);
-        format.read(&self.programs.ask("squeue", &arguments)?)
+        let printed = self.programs.make(&reading.call(&format));
+        self.mended(printed.map(|printed| format.read(&printed)), Reading::JobsInJson, Answer::jobs)
     }
 
-    /// Asks for changes of a job, without looking whether they were made.
-    fn change(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError> {
-        let mut arguments = vec!["update".to_owned(), format!("jobid={job}")];
-        if let Some((fewest, most)) = update.nodes {
-            arguments.push(format!("NumNodes={fewest}-{most}"));
-        }
-        if let Some(required) = &update.required {
-            arguments.push(format!("NodeList={required}"));
-        }
-        if let Some(minutes) = update.limit_minutes {
-            arguments.push(format!("TimeLimit={minutes}"));
-        }
-        if let Some(comment) = &update.comment {
-            arguments.push(format!("Comment={comment}"));
-        }
-        if let Some(comment) = &update.admin_comment {
-            arguments.push(format!("AdminComment={comment}"));
-        }
-        if let Some(licences) = &update.licences {
-            arguments.push(format!("Licenses={}", write_amounts(licences)));
-        }
-        self.control(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).map(|_| ())
+    /// Some jobs. Of a job that cannot be read in full, the other form tells among all others.
+    fn jobs_named(&self, jobs: &[JobRef]) -> Result<Vec<Job>, SlurmError> {
+        let format = JobFormat::new()?;
+        let printed = self.programs.make(&calls::jobs_named(&format, jobs));
+        let found = printed.map(|printed| format.read(&printed));
+        let mut found = self.mended(found, Reading::JobsInJson, Answer::jobs)?.read;
+        let is_meant = |job: &Job| {
+            let whole = job.array.as_ref().map_or(job.id, |array| array.job);
+            jobs.iter().any(|meant| match meant.task {
+                // The element may be one of several that wait together.
+                Some(task) => job.array.as_ref().is_some_and(|array| {
+                    array.job == meant.job && array.tasks.numbers().any(|number| number == task)
+                }),
+                None => {
+                    [whole, job.id].contains(&meant.job)
+                        || job.het.is_some_and(|het| het.job == meant.job)
+                }
+            })
+        };
+        found.retain(is_meant);
+        Ok(found)
+    }
+
+    /// Submits a job with these arguments of `sbatch`, and returns what that prints.
+    pub fn submit(&self, arguments: &[&str]) -> Result<String, SlurmError> {
+        self.programs.make(&Act::Submit(arguments).call())
     }
 
     /// The one entry of a job that is no whole array.
@@ -128,14 +166,14 @@ impl Commands {
     /// done. So what it says counts only if something is wrong afterwards, or a job is missing.
     fn for_jobs(
         &self,
-        act: &str,
+        act: impl Fn(&[JobRef]) -> Call,
         jobs: &[JobRef],
         is_wrong: impl Fn(&Job) -> bool,
         found: &str,
     ) -> Result<(), SlurmError> {
         let mut refusal = None;
         for some in jobs.chunks(JOBS_AT_ONCE) {
-            if let Err(error) = self.control(&[act, &names(some)]) {
+            if let Err(error) = self.programs.make(&act(some)) {
                 refusal.get_or_insert(error);
             }
         }
@@ -146,7 +184,7 @@ impl Commands {
         match (left.is_empty(), refusal) {
             (true, _) => Ok(()),
             (false, Some(refusal)) => Err(refusal),
-            (false, None) => Err(not_done(format!("{act} {}", names(&left)), found.to_owned())),
+            (false, None) => Err(not_done(act(&left).to_string(), found.to_owned())),
         }
     }
 
@@ -158,7 +196,7 @@ impl Commands {
     ) -> Result<Vec<JobRef>, SlurmError> {
         let mut wrong = Vec::new();
         for some in jobs.chunks(JOBS_AT_ONCE) {
-            let found = self.read_jobs(&["-j", &names(some)])?;
+            let found = self.jobs_named(some)?;
             let is_meant = |job: &Job| {
                 let whole = job.array.as_ref().map_or(job.id, |array| array.job);
                 some.contains(&job.reference()) || some.contains(&JobRef::whole(whole))
@@ -170,8 +208,8 @@ impl Commands {
     }
 }
 
-fn names(jobs: &[JobRef]) -> String {
-    jobs.iter().map(JobRef::to_string).collect::<Vec<_>>().join(",")
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn not_done(what: String, found: String) -> SlurmError {
@@ -180,70 +218,84 @@ fn not_done(what: String, found: String) -> SlurmError {
 
 impl Cluster for Commands {
     fn version(&self) -> Result<Version, SlurmError> {
-        let text = self.control(&["--version"])?;
+        let text = self.ask(Reading::Version)?;
         text.parse().map_err(|error| SlurmError::Unreadable {
             what: "scontrol --version".to_owned(),
             reason: format!("{error}"),
         })
     }
 
-    fn nodes(&self) -> Result<Vec<Node>, SlurmError> {
-        text::nodes(&self.control(&["-a", "-o", "show", "node"])?)
+    fn nodes(&self) -> Result<Listing<Node>, SlurmError> {
+        let in_text = self.ask(Reading::Nodes).map(|printed| text::nodes(&printed));
+        self.mended(in_text, Reading::NodesInJson, Answer::nodes)
     }
 
-    fn partitions(&self) -> Result<Vec<Partition>, SlurmError> {
-        text::partitions(&self.control(&["-a", "-o", "show", "partition"])?)
+    fn partitions(&self) -> Result<Listing<Partition>, SlurmError> {
+        let in_text = self.ask(Reading::Partitions).map(|printed| text::partitions(&printed));
+        self.mended(in_text, Reading::PartitionsInJson, Answer::partitions)
     }
 
-    fn jobs(&self) -> Result<Vec<Job>, SlurmError> {
-        self.read_jobs(&[])
+    fn jobs(&self) -> Result<Listing<Job>, SlurmError> {
+        self.jobs_of(Reading::Jobs)
     }
 
     fn job(&self, job: JobRef) -> Result<Vec<Job>, SlurmError> {
-        let jobs = self.read_jobs(&["-j", &job.to_string()])?;
+        let jobs = self.jobs_named(&[job])?;
         match jobs.is_empty() {
             true => Err(SlurmError::NoSuchJob { what: format!("job {job}") }),
             false => Ok(jobs),
         }
     }
 
-    fn licences(&self) -> Result<Vec<Licence>, SlurmError> {
-        text::licences(&self.control(&["-o", "show", "licenses"])?)
+    fn licences(&self) -> Result<Listing<Licence>, SlurmError> {
+        let in_text = self.ask(Reading::Licences).map(|printed| text::licences(&printed));
+        self.mended(in_text, Reading::LicencesInJson, Answer::licences)
     }
 
-    fn reservations(&self) -> Result<Vec<Reservation>, SlurmError> {
-        text::reservations(&self.control(&["-o", "show", "reservation"])?)
+    fn reservations(&self) -> Result<Listing<Reservation>, SlurmError> {
+        let in_text = self.ask(Reading::Reservations).map(|printed| text::reservations(&printed));
+        self.mended(in_text, Reading::ReservationsInJson, Answer::reservations)
     }
 
     fn hold(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
+        // Slurm takes the hold of a job that began a moment ago, too, for when it is queued again; it runs on.
         let is_free =
-            |job: &Job| job.state.is_waiting() && matches!(job.hold, None | Some(Hold::User));
-        self.for_jobs("hold", jobs, is_free, "no admin hold is on them")
+            |job: &Job| !job.state.is_waiting() || matches!(job.hold, None | Some(Hold::User));
+        self.for_jobs(|some| Act::Hold(some).call(), jobs, is_free, "no admin hold keeps them back")
     }
 
     fn hold_unread(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
-        jobs.chunks(JOBS_AT_ONCE)
-            .try_for_each(|some| self.control(&["hold", &names(some)]).map(|_| ()))
+        jobs.chunks(JOBS_AT_ONCE).try_for_each(|some| self.act(Act::Hold(some)))
     }
 
     fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
-        self.for_jobs("release", jobs, |job| job.hold.is_some(), "they are still held")
+        self.for_jobs(
+            |some| Act::Release(some).call(),
+            jobs,
+            |job| job.hold.is_some(),
+            "they are still held",
+        )
     }
 
     fn hold_for_user(&self, job: JobRef) -> Result<(), SlurmError> {
         let is_other = |job: &Job| job.state.is_waiting() && job.hold != Some(Hold::User);
-        self.for_jobs("uhold", &[job], is_other, "no user hold is on it")
+        self.for_jobs(|_| Act::HoldForUser(job).call(), &[job], is_other, "no user hold is on it")
     }
 
     fn update(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError> {
         if update.is_empty() {
             return Ok(());
         }
-        self.change(job, update)?;
+        self.act(Act::Update(&[job], update))?;
         match self.job(job)?.iter().find_map(|job| update.difference(job)) {
             None => Ok(()),
             Some(found) => Err(not_done(format!("update job {job}"), found)),
         }
+    }
+
+    fn update_unread(&self, jobs: &[JobRef], update: &JobUpdate) -> Result<(), SlurmError> {
+        let some = jobs.chunks(JOBS_AT_ONCE).map(|some| self.act(Act::Update(some, update)));
+        some.fold(Ok(()), Result::and)
     }
 
     fn start_all(&self, jobs: &[(JobRef, JobUpdate)]) -> Vec<Result<(), SlurmError>> {
@@ -251,14 +303,15 @@ impl Cluster for Commands {
             return vec![self.start(*job, update)];
         }
         let mut done: Vec<Result<(), SlurmError>> =
-            jobs.iter().map(|(job, update)| self.change(*job, update)).collect();
+            jobs.iter().map(|(job, update)| self.act(Act::Update(&[*job], update))).collect();
         // Slurm tells of one job at once, and of several only by way of all.
         let found = match jobs.len() {
             ..=FEW_JOBS => jobs.iter().try_fold(Vec::new(), |mut all, (job, _)| {
-                all.extend(self.read_jobs(&["-j", &job.to_string()])?);
+                all.extend(self.jobs_named(&[*job])?);
                 Ok(all)
             }),
-            _ => self.jobs(),
+            // Elements of an array that wait are one entry otherwise, and none of them would be found.
+            _ => self.jobs_of(Reading::Elements).map(|found| found.read),
         };
         let found = found.map(|found| {
             found.into_iter().map(|job| (job.reference(), job)).collect::<HashMap<_, _>>()
@@ -277,7 +330,7 @@ impl Cluster for Commands {
         let changed: Vec<JobRef> = changed.map(|((job, _), _)| *job).collect();
         for some in changed.chunks(JOBS_AT_ONCE) {
             // Of several jobs, Slurm may refuse one, so each is tried by itself.
-            if self.control(&["release", &names(some)]).is_err() {
+            if self.act(Act::Release(some)).is_err() {
                 for ((job, _), done) in jobs.iter().zip(&mut done) {
                     if some.contains(job) {
                         *done = self.release(&[*job]);
@@ -290,7 +343,7 @@ impl Cluster for Commands {
 
     fn cancel(&self, job: JobRef) -> Result<(), SlurmError> {
         // It reports success for a job that does not exist, so the job is read afterwards.
-        self.programs.ask("scancel", &[&job.to_string()])?;
+        self.act(Act::Cancel(&[job]))?;
         self.await_job(&format!("cancel job {job}"), job, |job| {
             let is_ending = job.state == JobState::Completing || job.state.has_ended();
             (!is_ending).then(|| format!("it is {:?}", job.state))
@@ -298,7 +351,7 @@ impl Cluster for Commands {
     }
 
     fn requeue_hold(&self, job: JobRef) -> Result<(), SlurmError> {
-        self.control(&["requeuehold", &job.to_string()])?;
+        self.act(Act::RequeueHold(job))?;
         let what = format!("requeue job {job}");
         self.await_job(&what, job, |job| {
             (!job.state.is_waiting()).then(|| format!("it is {:?}", job.state))
@@ -307,14 +360,14 @@ impl Cluster for Commands {
         self.hold(&[job])?;
         // Slurm would not start the job for two minutes. If it is started in the second in which it was
         // ended, its nodes take it for the one that was killed, and it is lost.
-        self.control(&["update", &format!("jobid={job}"), "StartTime=now+2"]).map(|_| ())
+        self.act(Act::DelayStart(job))
     }
 
     fn suspend(&self, job: JobRef) -> Result<(), SlurmError> {
         if self.one(job)?.state == JobState::Suspended {
             return Ok(());
         }
-        self.control(&["suspend", &job.to_string()])?;
+        self.act(Act::Suspend(job))?;
         self.await_job(&format!("suspend job {job}"), job, |job| {
             (job.state != JobState::Suspended).then(|| format!("it is {:?}", job.state))
         })
@@ -324,7 +377,7 @@ impl Cluster for Commands {
         if self.one(job)?.state == JobState::Running {
             return Ok(());
         }
-        self.control(&["resume", &job.to_string()])?;
+        self.act(Act::Resume(job))?;
         self.await_job(&format!("resume job {job}"), job, |job| {
             (job.state == JobState::Suspended).then(|| "it is still suspended".to_owned())
         })
@@ -344,7 +397,8 @@ impl Cluster for Commands {
             };
             return Err(SlurmError::Refused { what, text });
         }
-        self.control(&["update", &format!("jobid={job}"), &format!("NodeList={nodes}")])?;
+        let fewer = JobUpdate { required: Some(nodes.clone()), ..JobUpdate::default() };
+        self.act(Act::Update(&[job], &fewer))?;
         self.await_job(&what, job, |job| {
             (!job.nodes.is_same_set(nodes)).then(|| format!("it has {}", job.nodes))
         })
@@ -358,27 +412,9 @@ impl Cluster for Commands {
         if more.is_empty() {
             return Ok(());
         }
-        let user = format!("--uid={}", before.uid);
-        let (count, list) = (format!("-N{0}-{0}", more.len()), more.to_string());
-        let dependency = format!("--dependency=expand:{}", before.id);
-        let partition = format!("--partition={}", before.partitions.join(","));
-        let wait = format!("--immediate={}", GROWING.as_secs());
-        let arguments = [
-            "--no-shell",
-            "--exclusive",
-            &count,
-            "-w",
-            &list,
-            &dependency,
-            &partition,
-            &wait,
-            "-J",
-            "busbar-expand",
-            &user,
-        ];
         // The helper must belong to the user of the job, and be submitted by somebody whom the plug-in
         // does not hold up.
-        let printed = self.programs.run("salloc", &arguments)?;
+        let printed = self.programs.try_to(&Act::Allocate(&before, &more, GROWING).call())?;
         let said = format!("{}\n{}", printed.error, printed.out);
         let number = said.split("Granted job allocation ").nth(1).and_then(|rest| {
             rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>().ok()
@@ -387,13 +423,12 @@ impl Cluster for Commands {
             return Err(SlurmError::from_text(&what, &said));
         };
         let helper = JobRef::whole(helper);
-        let merged =
-            self.control(&["update", &format!("jobid={helper}"), "NumNodes=0"]).and_then(|_| {
-                self.await_job(&what, job, |job| {
-                    let is_there = more.names().iter().all(|name| job.nodes.names().contains(name));
-                    (!is_there).then(|| format!("it has {}", job.nodes))
-                })
-            });
+        let merged = self.act(Act::Merge(helper)).and_then(|()| {
+            self.await_job(&what, job, |job| {
+                let is_there = more.names().iter().all(|name| job.nodes.names().contains(name));
+                (!is_there).then(|| format!("it has {}", job.nodes))
+            })
+        });
         // Its nodes are the job's now, or are given back.
         let cancelled = self.cancel(helper);
         merged?;
@@ -404,14 +439,12 @@ impl Cluster for Commands {
     }
 
     fn drain(&self, nodes: &HostList, reason: &str) -> Result<(), SlurmError> {
-        let (names, why) =
-            (format!("nodename={nodes}"), format!("reason={}", reason.replace(['\n', '['], " ")));
-        self.control(&["update", &names, "state=drain", &why])?;
+        self.act(Act::Drain(nodes, reason))?;
         self.check_nodes("drain", nodes, |node| node.state.has("DRAIN"))
     }
 
     fn undrain(&self, nodes: &HostList) -> Result<(), SlurmError> {
-        self.control(&["update", &format!("nodename={nodes}"), "state=undrain"])?;
+        self.act(Act::Undrain(nodes))?;
         self.check_nodes("undrain", nodes, |node| !node.state.has("DRAIN"))
     }
 
@@ -424,31 +457,23 @@ impl Cluster for Commands {
         if wanted.is_empty() {
             return self.remove_reservation(name);
         }
-        let present = self.reservations()?.into_iter().find(|other| other.name == name);
-        if present.as_ref().is_some_and(|present| present.licences == wanted) {
+        let find = || -> Result<Option<Reservation>, SlurmError> {
+            Ok(self.reservations()?.into_iter().find(|other| other.name == name))
+        };
+        let present = find()?;
+        if present.as_ref().is_some_and(|present| present.keeps(&wanted, now())) {
             return Ok(());
         }
-        let (named, amounts) =
-            (format!("reservationname={name}"), format!("licenses={}", write_amounts(&wanted)));
-        match present {
-            Some(_) => self.control(&["update", &named, &amounts])?,
-            None => self.control(&[
-                "create",
-                "reservation",
-                &named,
-                "user=root",
-                &amounts,
-                "starttime=now",
-                "duration=UNLIMITED",
-                "flags=ANY_NODES,IGNORE_JOBS",
-            ])?,
-        };
-        let found = self.reservations()?.into_iter().find(|other| other.name == name);
-        match found {
-            Some(found) if found.licences == wanted => Ok(()),
+        self.act(match present {
+            Some(present) => Act::Renew(name, &wanted, present.has_begun(now())),
+            None => Act::Reserve(name, &wanted),
+        })?;
+        match find()? {
+            Some(found) if found.keeps(&wanted, now()) => Ok(()),
             found => {
                 let found = found.map_or("there is none".to_owned(), |found| {
-                    format!("it holds '{}'", write_amounts(&found.licences))
+                    let (licences, users) = (write_amounts(&found.licences), found.users.join(","));
+                    format!("it holds '{licences}' for {users} until {:?}", found.ends)
                 });
                 Err(not_done(format!("reserve {}", write_amounts(&wanted)), found))
             }
@@ -456,12 +481,12 @@ impl Cluster for Commands {
     }
 
     fn remove_reservation(&self, name: &str) -> Result<(), SlurmError> {
-        let is_there = |all: Vec<Reservation>| all.iter().any(|other| other.name == name);
+        let is_there = |all: Listing<Reservation>| all.iter().any(|other| other.name == name);
         if !is_there(self.reservations()?) {
             return Ok(());
         }
-        match self.control(&["delete", &format!("reservationname={name}")]) {
-            Ok(_) | Err(SlurmError::NotFound { .. }) => (),
+        match self.act(Act::RemoveReservation(name)) {
+            Ok(()) | Err(SlurmError::NotFound { .. }) => (),
             Err(error) => return Err(error),
         }
         match is_there(self.reservations()?) {

@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use crate::error::SlurmError;
 use crate::hosts::HostList;
+use crate::listing::{Listing, UNKNOWN, Unread};
 use crate::model::{
-    ArrayPart, Exit, HetPart, Job, JobState, Licence, Node, NodeState, Partition, Reservation,
-    read_amounts,
+    Amounts, ArrayPart, Exit, HetPart, Job, JobState, Licence, Node, NodeState, Partition,
+    Reservation, read_amounts,
 };
 use crate::tasks::Tasks;
 use crate::version::Version;
@@ -81,48 +82,49 @@ impl Answer {
     }
 
     /// The jobs of `squeue --json`, `scontrol show job --json` or `/jobs`.
-    pub fn jobs(&self) -> Result<Vec<Job>, SlurmError> {
-        self.list("jobs")?.iter().map(|value| self.job(value)).collect()
+    pub fn jobs(&self) -> Result<Listing<Job>, SlurmError> {
+        Ok(Listing::of(self.list("jobs")?, job))
     }
 
     /// The nodes of `scontrol show node --json` or `/nodes`.
-    pub fn nodes(&self) -> Result<Vec<Node>, SlurmError> {
-        self.list("nodes")?.iter().map(|value| self.node(value)).collect()
+    pub fn nodes(&self) -> Result<Listing<Node>, SlurmError> {
+        Ok(Listing::of(self.list("nodes")?, node))
     }
 
     /// The partitions of `scontrol show partition --json` or `/partitions`.
-    pub fn partitions(&self) -> Result<Vec<Partition>, SlurmError> {
-        self.list("partitions")?.iter().map(|value| self.partition(value)).collect()
+    pub fn partitions(&self) -> Result<Listing<Partition>, SlurmError> {
+        Ok(Listing::of(self.list("partitions")?, partition))
     }
 
-    /// The licences of `scontrol show licenses --json` or `/licenses`.
-    pub fn licences(&self) -> Result<Vec<Licence>, SlurmError> {
-        let read = |value: &Value| {
-            let count = |key: &str| amount(value.get(key)).unwrap_or(0);
-            Ok(Licence {
-                name: self.word(value, "LicenseName")?.to_owned(),
-                total: count("Total"),
-                used: count("Used"),
-                reserved: count("Reserved"),
-                nodes: self.hosts(value.get("Nodes"))?,
+    /// The licences of `scontrol show licenses --json` or `/licenses`. Of a licence nothing may be unknown.
+    pub fn licences(&self) -> Result<Listing<Licence>, SlurmError> {
+        let read = |value: &Value, unread: &mut Vec<Unread>| {
+            let mut of = Doubtful { value, kind: "licence", name: "LicenseName", unread };
+            Some(Licence {
+                name: of.word("LicenseName")?,
+                total: of.needed("Total", amount)?,
+                used: of.needed("Used", amount)?,
+                reserved: of.needed("Reserved", amount)?,
+                nodes: of.needed("Nodes", hosts)?,
             })
         };
-        self.list("licenses")?.iter().map(read).collect()
+        Ok(Listing::of(self.list("licenses")?, read))
     }
 
     /// The reservations of `scontrol show reservation --json` or `/reservations`.
-    pub fn reservations(&self) -> Result<Vec<Reservation>, SlurmError> {
-        let read = |value: &Value| {
-            Ok(Reservation {
-                name: self.word(value, "name")?.to_owned(),
-                nodes: self.hosts(value.get("node_list"))?,
-                licences: read_amounts(text(value.get("licenses")).unwrap_or("")),
+    pub fn reservations(&self) -> Result<Listing<Reservation>, SlurmError> {
+        let read = |value: &Value, unread: &mut Vec<Unread>| {
+            let mut of = Doubtful { value, kind: "reservation", name: "name", unread };
+            Some(Reservation {
+                name: of.word("name")?,
+                nodes: of.needed("node_list", hosts)?,
+                licences: of.needed("licenses", amounts)?,
                 users: words(value.get("users")),
                 begins: time(value.get("start_time")),
                 ends: time(value.get("end_time")),
             })
         };
-        self.list("reservations")?.iter().map(read).collect()
+        Ok(Listing::of(self.list("reservations")?, read))
     }
 
     /// The nodes of `sinfo --json`: groups of nodes that are alike, once for each partition.
@@ -162,108 +164,202 @@ impl Answer {
         let list = self.value.get(key).and_then(Value::as_array);
         list.ok_or_else(|| self.unreadable(format!("it has no list '{key}'")))
     }
+}
 
-    fn word<'a>(&self, value: &'a Value, key: &str) -> Result<&'a str, SlurmError> {
-        let word = value.get(key).and_then(Value::as_str);
-        word.ok_or_else(|| self.unreadable(format!("something has no '{key}'")))
-    }
+/// Something in a list, of which some keys may be missing or make no sense.
+struct Doubtful<'a, 'b> {
+    value: &'a Value,
+    kind: &'static str,
+    /// The key of what it is called.
+    name: &'static str,
+    unread: &'b mut Vec<Unread>,
+}
 
-    fn hosts(&self, value: Option<&Value>) -> Result<HostList, SlurmError> {
-        match value {
-            Some(Value::Array(names)) => Ok(HostList::new(names.iter().filter_map(Value::as_str))),
-            value => text(value)
-                .unwrap_or("")
-                .parse()
-                .map_err(|error| self.unreadable(format!("{error}"))),
+impl Doubtful<'_, '_> {
+    /// What is read of a key, or a note that it cannot be read.
+    fn needed<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(Option<&Value>) -> Option<T>,
+    ) -> Option<T> {
+        let found = self.value.get(key);
+        let value = read(found);
+        if value.is_none() {
+            let name = match self.value.get(self.name) {
+                Some(Value::String(name)) => format!("{} {name}", self.kind),
+                Some(Value::Number(number)) => format!("{} {number}", self.kind),
+                _ => self.kind.to_owned(),
+            };
+            let reason = match found {
+                Some(value) => {
+                    format!("{key} is {}", value.to_string().chars().take(80).collect::<String>())
+                }
+                None => format!("there is no {key}"),
+            };
+            self.unread.push(Unread::new(name, reason));
         }
+        value
     }
 
-    fn job(&self, value: &Value) -> Result<Job, SlurmError> {
-        let at = |key: &str| value.get(key);
-        let small = |key: &str| amount(at(key)).and_then(|number| u32::try_from(number).ok());
-        let id =
-            small("job_id").ok_or_else(|| self.unreadable("a job has no number".to_owned()))?;
-        let state = words(at("job_state"));
-        let state = JobState::of_words(&state.iter().map(String::as_str).collect::<Vec<_>>());
-        // What Slurm explains in words stands in place of the reason, as in `squeue`.
-        let reason = text(at("state_description")).or(text(at("state_reason"))).unwrap_or("");
-        // A priority above what fits is a high one.
-        let priority = small("priority").unwrap_or(u32::MAX);
-        let waiting_tasks =
-            text(at("array_task_string")).and_then(|text| text.parse::<Tasks>().ok());
-        let tasks = waiting_tasks.or_else(|| small("array_task_id").map(Tasks::one));
-        let array_job = small("array_job_id").filter(|number| *number != 0);
-        let array = array_job.zip(tasks).map(|(job, tasks)| ArrayPart { job, tasks });
-        let het = small("het_job_id").filter(|number| *number != 0);
-        let nodes_min = small("node_count").unwrap_or(0);
-        let nodes_max = match state.is_waiting() {
-            true => small("max_nodes").unwrap_or(0).max(nodes_min),
-            false => nodes_min,
-        };
-        let named = |key: &str| text(at(key)).map(str::to_owned);
-        let has_begun = !state.is_waiting();
-        Ok(Job {
-            id,
-            array,
-            het: het.map(|job| HetPart { job, offset: small("het_job_offset").unwrap_or(0) }),
-            name: named("name").unwrap_or_default(),
-            user: named("user_name").unwrap_or_default(),
-            uid: small("user_id").unwrap_or(u32::MAX),
-            account: named("account"),
-            partitions: words(at("partition")),
-            hold: Job::held_by(&state, reason, priority),
-            state,
-            reason: Some(reason).filter(|reason| !["", "None"].contains(reason)).map(str::to_owned),
-            priority,
-            nodes_min,
-            nodes_max,
-            cpus: small("cpus").unwrap_or(0),
-            nodes: self.hosts(at("nodes"))?,
-            required: self.hosts(at("required_nodes"))?,
-            dependency: named("dependency"),
-            submitted: time(at("submit_time")),
-            eligible: time(at("eligible_time")),
-            started: time(at("start_time")).filter(|_| has_begun),
-            ended: time(at("end_time")).filter(|_| has_begun),
-            limit_minutes: small("time_limit"),
-            licences: read_amounts(text(at("licenses")).unwrap_or("")),
-            exit: exit(at("exit_code")),
-            restarts: small("restart_cnt").unwrap_or(0),
-            may_requeue: at("requeue").and_then(Value::as_bool).unwrap_or(false),
-            reservation: named("resv_name"),
-            comment: named("comment"),
-            admin_comment: named("admin_comment"),
-        })
+    fn word(&mut self, key: &str) -> Option<String> {
+        self.needed(key, |value| text(value).map(str::to_owned))
     }
+}
 
-    fn node(&self, value: &Value) -> Result<Node, SlurmError> {
-        let count =
-            |key: &str| amount(value.get(key)).and_then(|number| u32::try_from(number).ok());
-        let mut state = words(value.get("state"));
-        state.extend(words(value.get("state_flags")));
-        Ok(Node {
-            name: self.word(value, "name")?.to_owned(),
-            state: NodeState::of_words(state.iter().map(String::as_str)),
-            reason: text(value.get("reason")).map(str::to_owned),
-            cpus: count("cpus").unwrap_or(0),
-            cpus_in_use: count("alloc_cpus").unwrap_or(0),
-            partitions: words(value.get("partitions")),
-            address: text(value.get("address")).unwrap_or("").to_owned(),
-        })
+/// Nodes in a list, or as Slurm writes many. There are none where nothing is said.
+fn hosts(value: Option<&Value>) -> Option<HostList> {
+    match value {
+        Some(Value::Array(names)) => Some(HostList::new(names.iter().filter_map(Value::as_str))),
+        None | Some(Value::Null | Value::String(_)) => text(value).unwrap_or("").parse().ok(),
+        _ => None,
     }
+}
 
-    fn partition(&self, value: &Value) -> Result<Partition, SlurmError> {
-        let at = |pointer: &str, plain: &str| value.pointer(pointer).or_else(|| value.get(plain));
-        let flags = words(value.get("flags"));
-        Ok(Partition {
-            name: self.word(value, "name")?.to_owned(),
-            nodes: self.hosts(at("/nodes/configured", "nodes"))?,
-            is_up: words(at("/partition/state", "state")).iter().any(|word| word == "UP"),
-            is_default: flags.iter().any(|flag| flag.eq_ignore_ascii_case("default")),
-            most_minutes: amount(at("/maximums/time", "max_time_limit"))
-                .and_then(|number| u32::try_from(number).ok()),
-        })
+/// Amounts of licences. There are none where nothing is said.
+fn amounts(value: Option<&Value>) -> Option<Amounts> {
+    match value {
+        None | Some(Value::Null | Value::String(_)) => read_amounts(text(value).unwrap_or("")),
+        _ => None,
     }
+}
+
+/// A number that fits into fewer bits.
+fn small(value: Option<&Value>) -> Option<u32> {
+    amount(value).and_then(|number| u32::try_from(number).ok())
+}
+
+/// A job. `None` if not even its number is known, or if it waits and it is not known which elements of an array it is.
+fn job(value: &Value, unread: &mut Vec<Unread>) -> Option<Job> {
+    let at = |key: &str| value.get(key);
+    let id = Doubtful { value, kind: "job", name: "job_id", unread }.needed("job_id", small)?;
+    let before = unread.len();
+    let mut doubts = Vec::new();
+    let mut of = Doubtful { value, kind: "job", name: "job_id", unread };
+    let mut needed = |key: &str| {
+        let read = of.needed(key, small);
+        doubts.extend(read.is_none().then(|| key.to_owned()));
+        read.unwrap_or(UNKNOWN)
+    };
+    let (uid, node_count) = (needed("user_id"), needed("node_count"));
+    let (cpus, restarts) = (needed("cpus"), needed("restart_cnt"));
+    let state = words(at("job_state"));
+    let state = match state.is_empty() {
+        true => {
+            doubts.extend(
+                of.needed::<()>("job_state", |_| None).is_none().then(|| "job_state".to_owned()),
+            );
+            JobState::Other(String::new())
+        }
+        false => JobState::of_words(&state.iter().map(String::as_str).collect::<Vec<_>>()),
+    };
+    // What Slurm explains in words stands in place of the reason, as in `squeue`.
+    let reason = text(at("state_description")).or(text(at("state_reason"))).unwrap_or("");
+    // A priority above what fits is a high one.
+    let priority = small(at("priority")).unwrap_or(UNKNOWN);
+    let array_job = small(at("array_job_id")).filter(|number| *number != 0);
+    let tasks = match text(at("array_task_string")) {
+        Some(tasks) => tasks.parse::<Tasks>().ok(),
+        None => small(at("array_task_id")).map(Tasks::one),
+    };
+    let array = match (array_job, tasks) {
+        (None, _) => None,
+        (Some(job), Some(tasks)) => Some(ArrayPart { job, tasks }),
+        (Some(_), None) => {
+            of.needed::<()>("array_task_string", |_| None);
+            if state.is_waiting() {
+                return None;
+            }
+            doubts.push("array_task_string".to_owned());
+            None
+        }
+    };
+    let het = small(at("het_job_id")).filter(|number| *number != 0);
+    let mut list = |key: &str| {
+        let read = of.needed(key, hosts);
+        doubts.extend(read.is_none().then(|| key.to_owned()));
+        read.unwrap_or_default()
+    };
+    let (nodes, required) = (list("nodes"), list("required_nodes"));
+    let licences = of.needed("licenses", amounts);
+    doubts.extend(licences.is_none().then(|| "licenses".to_owned()));
+    let nodes_min = match node_count {
+        UNKNOWN if !nodes.is_empty() => nodes.len() as u32,
+        number => number,
+    };
+    let nodes_max = match state.is_waiting() {
+        true => small(at("max_nodes")).unwrap_or(0).max(nodes_min),
+        false => nodes_min,
+    };
+    let named = |key: &str| text(at(key)).map(str::to_owned);
+    let has_begun = !state.is_waiting();
+    debug_assert!(doubts.is_empty() == (of.unread.len() == before));
+    Some(Job {
+        id,
+        array,
+        het: het.map(|job| HetPart { job, offset: small(at("het_job_offset")).unwrap_or(0) }),
+        name: named("name").unwrap_or_default(),
+        user: named("user_name").unwrap_or_default(),
+        uid,
+        account: named("account"),
+        partitions: words(at("partition")),
+        hold: Job::held_by(&state, reason, priority),
+        state,
+        reason: Some(reason).filter(|reason| !["", "None"].contains(reason)).map(str::to_owned),
+        priority,
+        nodes_min,
+        nodes_max,
+        cpus,
+        nodes,
+        required,
+        dependency: named("dependency"),
+        submitted: time(at("submit_time")),
+        eligible: time(at("eligible_time")),
+        started: time(at("start_time")).filter(|_| has_begun),
+        ended: time(at("end_time")).filter(|_| has_begun),
+        limit_minutes: small(at("time_limit")),
+        licences: licences.unwrap_or_default(),
+        exit: exit(at("exit_code")),
+        restarts,
+        may_requeue: at("requeue").and_then(Value::as_bool).unwrap_or(false),
+        reservation: named("resv_name"),
+        comment: named("comment"),
+        admin_comment: named("admin_comment"),
+        unread: doubts,
+    })
+}
+
+/// A node. One whose state is not known is not one that can be used.
+fn node(value: &Value, unread: &mut Vec<Unread>) -> Option<Node> {
+    let mut of = Doubtful { value, kind: "node", name: "name", unread };
+    let name = of.word("name")?;
+    let state = of.needed("state", |value| Some(words(value)).filter(|words| !words.is_empty()));
+    let state = state.map(|mut words_of| {
+        words_of.extend(words(value.get("state_flags")));
+        NodeState::of_words(words_of.iter().map(String::as_str))
+    });
+    Some(Node {
+        name,
+        state: state.unwrap_or_default(),
+        reason: text(value.get("reason")).map(str::to_owned),
+        cpus: of.needed("cpus", small).unwrap_or(UNKNOWN),
+        cpus_in_use: of.needed("alloc_cpus", small).unwrap_or(UNKNOWN),
+        partitions: words(value.get("partitions")),
+        address: text(value.get("address")).unwrap_or("").to_owned(),
+    })
+}
+
+fn partition(value: &Value, unread: &mut Vec<Unread>) -> Option<Partition> {
+    let at = |pointer: &str, plain: &str| value.pointer(pointer).or_else(|| value.get(plain));
+    let state = words(at("/partition/state", "state"));
+    let mut of = Doubtful { value, kind: "partition", name: "name", unread };
+    Some(Partition {
+        name: of.word("name")?,
+        nodes: of.needed("nodes", |_| hosts(at("/nodes/configured", "nodes")))?,
+        is_up: of.needed("state", |_| {
+            (!state.is_empty()).then(|| state.iter().any(|word| word == "UP"))
+        })?,
+        most_minutes: small(at("/maximums/time", "max_time_limit")),
+    })
 }
 
 /// The number in a value, of whichever shape.
@@ -325,7 +421,7 @@ fn words(value: Option<&Value>) -> Vec<String> {
 }
 
 /// An exit code: the status that `wait` returned, or its parts.
-fn exit(value: Option<&Value>) -> Exit {
+fn exit(value: Option<&Value>) -> Option<Exit> {
     let small = |value: Option<&Value>| {
         amount(value).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
     };
@@ -333,9 +429,9 @@ fn exit(value: Option<&Value>) -> Exit {
         Some(Value::Object(parts)) if parts.contains_key("return_code") => {
             let signal = parts.get("signal");
             let id = signal.and_then(|signal| signal.get("id").or_else(|| signal.get("signal_id")));
-            Exit { code: small(parts.get("return_code")), signal: small(id) }
+            Some(Exit { code: small(parts.get("return_code")), signal: small(id) })
         }
-        value => Exit::of_status(small(value)),
+        value => amount(value).and_then(|status| u32::try_from(status).ok()).map(Exit::of_status),
     }
 }
 

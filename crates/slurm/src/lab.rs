@@ -8,6 +8,7 @@
 //!
 //! Root is needed: slurmd starts jobs as their users.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,13 +16,15 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::Cluster;
+use crate::calls::Act;
+use crate::cluster::{Cluster, JOBS_AT_ONCE};
 use crate::commands::Commands;
 use crate::error::SlurmError;
-use crate::model::Node;
+use crate::model::{Job, JobRef, Node};
 use crate::program::Programs;
-use crate::rest::{Address, Token};
+use crate::rest::Address;
 use crate::setup::{self, Mode, Site};
+use crate::version::Version;
 
 pub mod layout;
 pub mod packages;
@@ -53,6 +56,9 @@ pub struct Plan {
     pub busbar: Option<PathBuf>,
     /// What it has besides.
     pub extras: Extras,
+    /// Where another Slurm is installed: a folder with `bin` and `sbin`. `None` for the one of this machine.
+    #[serde(default)]
+    pub programs: Option<PathBuf>,
 }
 
 /// What is kept of a lab between calls.
@@ -61,6 +67,13 @@ struct Record {
     plan: Plan,
     /// The port of slurmctld; those of the nodes follow it.
     port: u16,
+    /// The version of its Slurm. Labs that were made by older versions of Busbar do not say it, and have Debian's.
+    #[serde(default = "debian")]
+    version: Version,
+}
+
+fn debian() -> Version {
+    Version::OLDEST
 }
 
 /// Why a lab cannot be started or stopped.
@@ -160,16 +173,19 @@ impl Lab {
         if !(1..=1000).contains(&plan.nodes) {
             return Err(LabError::Unsuitable("a lab has 1 to 1000 nodes".to_owned()));
         }
-        packages::ensure(plan.extras)?;
+        match &plan.programs {
+            Some(folder) => packages::check(folder, plan.extras)?,
+            None => packages::ensure(plan.extras)?,
+        }
         let (lab, is_new) = match Lab::find(folder)? {
             Some(lab) => (lab, false),
             None => (Lab::make(folder, plan)?, true),
         };
-        let kind = |plan: &Plan| (plan.nodes, plan.mode, plan.extras);
+        let kind = |plan: &Plan| (plan.nodes, plan.mode, plan.extras, plan.programs.clone());
         if kind(&lab.record.plan) != kind(plan) {
             let present = &lab.record.plan;
             return Err(LabError::Unsuitable(format!(
-                "the lab in {folder} was made with {} nodes, mode {} and its own extras; take it down first: busbar lab down --folder {folder}",
+                "the lab in {folder} was made with {} nodes, mode {} and its own extras and programs; take it down first: busbar lab down --folder {folder}",
                 present.nodes,
                 present.mode,
                 folder = folder.display()
@@ -196,15 +212,17 @@ impl Lab {
     /// Makes the folder of a lab, with everything but the processes.
     fn make(folder: &Path, plan: &Plan) -> Result<Lab, LabError> {
         let layout = Layout::new(folder)?;
-        let record =
-            Record { plan: plan.clone(), port: layout::free_ports(layout::ports(plan.nodes))? };
+        let version = packages::version(&process::path(plan.programs.as_deref()))?;
+        let port = layout::free_ports(layout::ports(plan.nodes))?;
+        let record = Record { plan: plan.clone(), port, version };
         let site = Site {
             watts: u64::from(plan.nodes) * 200,
             off_file: layout.folder().join(setup::OFF_FILE),
             node_cpus: layout::CPUS,
             ..Site::new(plan.mode)
         };
-        layout.write(&record.plan, record.port, &site)?;
+        layout.write(&record, &site)?;
+        layout::write_file(&site.off_file, setup::SWITCHED_ON, 0o644)?;
         // Last, so that a folder that was begun is no lab.
         let text = serde_json::to_string_pretty(&record).unwrap_or_default();
         layout::write_file(&layout.record(), &text, 0o644)?;
@@ -247,14 +265,6 @@ impl Lab {
         self.record.plan.extras.rest.then(|| Address::Tcp(format!("127.0.0.1:{port}")))
     }
 
-    /// A token for slurmrestd, by which root acts.
-    pub fn rest_token(&self) -> Result<Token, LabError> {
-        let printed =
-            self.programs().ask("scontrol", &["token", "username=root", "lifespan=86400"])?;
-        let token = printed.trim().strip_prefix("SLURM_JWT=").unwrap_or_default().to_owned();
-        Ok(Token { user: "root".to_owned(), token })
-    }
-
     /// The cluster, through its commands.
     pub fn commands(&self) -> Commands {
         Commands::new(self.programs())
@@ -262,7 +272,12 @@ impl Lab {
 
     /// Slurm's programs, for this cluster.
     pub fn programs(&self) -> Programs {
-        Programs::default().with_conf(&self.conf()).with_variable("PATH", process::path())
+        Programs::default().with_conf(&self.conf()).with_variable("PATH", self.path())
+    }
+
+    /// Where programs are looked for.
+    fn path(&self) -> OsString {
+        process::path(self.record.plan.programs.as_deref())
     }
 
     /// The processes, whether they run or not.
@@ -372,18 +387,14 @@ impl Lab {
         let deadline = Instant::now() + Duration::from_secs(15);
         while Instant::now() < deadline {
             let Ok(jobs) = commands.jobs() else { return };
-            let live: Vec<String> = jobs
-                .iter()
-                .filter(|job| !job.state.has_ended())
-                .map(|job| job.reference().to_string())
-                .collect();
+            let live = jobs.iter().filter(|job| !job.state.has_ended());
+            let live: Vec<JobRef> = live.map(Job::reference).collect();
             if live.is_empty() {
                 return;
             }
-            for some in live.chunks(200) {
-                let some: Vec<&str> = some.iter().map(String::as_str).collect();
+            for some in live.chunks(JOBS_AT_ONCE) {
                 // Whether it worked, the next look shows.
-                let _ = commands.programs().run("scancel", &some);
+                let _ = commands.programs().try_to(&Act::Cancel(some).call());
             }
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -391,7 +402,7 @@ impl Lab {
 
     /// All processes that the lab should have, in the order in which they are started.
     fn wanted(&self) -> Vec<Wanted> {
-        self.layout.wanted(&self.record.plan, self.record.port)
+        self.layout.wanted(&self.record)
     }
 
     /// Starts what does not run, and returns how many were started.

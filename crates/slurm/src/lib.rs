@@ -5,6 +5,8 @@
 //! - [`hosts`] and [`tasks`] are Slurm's ways to write many nodes and many array elements in one word,
 //!   [`words`] is what a user tells Busbar in a job's comment, [`version`] is a Slurm version and what it
 //!   can do.
+//! - [`calls`] is the list of all calls of Slurm's programs, and [`record`] keeps what they print.
+//! - [`listing`] is what was read of many things, with what could not be read.
 //! - [`model`] is nodes, partitions, jobs, licences and reservations, whichever way they were read:
 //!   [`text`] reads what commands print, [`json`] what commands print with `--json` and what slurmrestd
 //!   answers.
@@ -16,6 +18,7 @@
 //!
 //! The crate depends on no other part of Busbar. It takes no decisions.
 
+pub mod calls;
 pub mod check;
 pub mod cluster;
 pub mod commands;
@@ -23,8 +26,10 @@ pub mod error;
 pub mod hosts;
 pub mod json;
 pub mod lab;
+pub mod listing;
 pub mod model;
 pub mod program;
+pub mod record;
 pub mod release_all;
 pub mod rest;
 pub mod setup;

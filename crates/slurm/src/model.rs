@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::hosts::HostList;
+use crate::listing::{UNKNOWN, Unread, known};
 use crate::tasks::Tasks;
 
 /// Everything that was read of a cluster.
@@ -24,6 +25,8 @@ pub struct Snapshot {
     pub licences: Vec<Licence>,
     /// The reservations.
     pub reservations: Vec<Reservation>,
+    /// What of all this could not be read.
+    pub unread: Vec<Unread>,
 }
 
 /// A node.
@@ -35,9 +38,11 @@ pub struct Node {
     pub state: NodeState,
     /// Why it is out of service, without who said so.
     pub reason: Option<String>,
-    /// Its processors.
+    /// Its processors, or [`UNKNOWN`].
+    #[serde(serialize_with = "known")]
     pub cpus: u32,
-    /// The processors that jobs have.
+    /// The processors that jobs have, or `UNKNOWN`.
+    #[serde(serialize_with = "known")]
     pub cpus_in_use: u32,
     /// The partitions it belongs to.
     pub partitions: Vec<String>,
@@ -128,8 +133,6 @@ pub struct Partition {
     pub nodes: HostList,
     /// Whether jobs start in it.
     pub is_up: bool,
-    /// Whether jobs go there that name no partition.
-    pub is_default: bool,
     /// The longest time limit, in minutes; `None` if there is no limit.
     #[serde(rename = "most_s", serialize_with = "in_seconds")]
     pub most_minutes: Option<u32>,
@@ -282,6 +285,16 @@ impl Exit {
     pub fn of_status(status: u32) -> Self {
         Exit { code: (status >> 8) & 0xff, signal: status & 0x7f }
     }
+
+    /// As Slurm prints it: `3:0`, a code and a signal, since 23.02, and the status as a number before.
+    pub fn of_text(text: &str) -> Option<Self> {
+        match text.trim().split_once(':') {
+            Some((code, signal)) => {
+                Some(Exit { code: code.parse().ok()?, signal: signal.parse().ok()? })
+            }
+            None => text.trim().parse().ok().map(Exit::of_status),
+        }
+    }
 }
 
 /// Amounts of licences by name.
@@ -292,20 +305,25 @@ pub fn write_amounts(amounts: &Amounts) -> String {
     amounts.iter().map(|(name, count)| format!("{name}:{count}")).collect::<Vec<_>>().join(",")
 }
 
-/// Reads amounts: `power:750`, `a@server:2,b` (one of `b`), `a:1|b:1` (any of them, which counts for each).
-pub fn read_amounts(text: &str) -> Amounts {
+/// Reads amounts: `power:750`, `a@server:2,b` (one of `b`), `a:1|b:1` (any of them, which counts for each). `None` if
+/// one of them is no number.
+pub fn read_amounts(text: &str) -> Option<Amounts> {
     let mut amounts = Amounts::new();
     for part in text.split([',', ';', '|']).map(str::trim).filter(|part| !part.is_empty()) {
         let (name, count) = match part.rsplit_once([':', '=']) {
-            Some((name, count)) => (name, count.parse().unwrap_or(1)),
+            Some((name, count)) => (name, count.parse().ok()?),
             None => (part, 1),
         };
-        *amounts.entry(name.to_owned()).or_default() += count;
+        let amount: &mut u64 = amounts.entry(name.to_owned()).or_default();
+        *amount = amount.saturating_add(count);
     }
-    amounts
+    Some(amounts)
 }
 
 /// A job, or elements of an array that wait together.
+///
+/// What could not be read of it is named in [`unread`](Job::unread). Its place then holds nothing, or
+/// [`UNKNOWN`] if it is a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Job {
     /// The number that Slurm gave it. An element of an array that waits has that of its array.
@@ -319,6 +337,7 @@ pub struct Job {
     /// The name of its user.
     pub user: String,
     /// The number of its user.
+    #[serde(serialize_with = "known")]
     pub uid: u32,
     /// The account that pays for it.
     pub account: Option<String>,
@@ -331,12 +350,16 @@ pub struct Job {
     /// Who holds it, if it waits and is held.
     pub hold: Option<Hold>,
     /// Its priority.
+    #[serde(serialize_with = "known")]
     pub priority: u32,
     /// The fewest nodes that it asks for; of a job that does not wait, the nodes it has.
+    #[serde(serialize_with = "known")]
     pub nodes_min: u32,
     /// The most nodes that it asks for.
+    #[serde(serialize_with = "known")]
     pub nodes_max: u32,
     /// Its processors.
+    #[serde(serialize_with = "known")]
     pub cpus: u32,
     /// The nodes that it has or had.
     #[serde(serialize_with = "as_text")]
@@ -364,8 +387,9 @@ pub struct Job {
     /// Its licences.
     pub licences: Amounts,
     /// How it ended.
-    pub exit: Exit,
+    pub exit: Option<Exit>,
     /// How often it was requeued.
+    #[serde(serialize_with = "known")]
     pub restarts: u32,
     /// Whether it may be requeued.
     pub may_requeue: bool,
@@ -375,6 +399,8 @@ pub struct Job {
     pub comment: Option<String>,
     /// The administrator's comment, by which `job_submit.lua` marks jobs.
     pub admin_comment: Option<String>,
+    /// Its fields that could not be read, as Slurm names them. A job that waits does not start before all of it is known.
+    pub unread: Vec<String>,
 }
 
 impl Job {
@@ -386,13 +412,22 @@ impl Job {
         }
     }
 
-    /// Who holds a job with this reason and priority.
+    /// Whether the job has nodes, as far as is known. One in a state that nobody has heard of has those that it names.
+    pub fn has_nodes(&self) -> bool {
+        match self.state {
+            JobState::Other(_) => !self.nodes.is_empty(),
+            _ => self.state.has_nodes(),
+        }
+    }
+
+    /// Who holds a job with this reason and priority. If the priority is unknown, the reason tells.
     pub(crate) fn held_by(state: &JobState, reason: &str, priority: u32) -> Option<Hold> {
-        match reason {
-            _ if !state.is_waiting() || priority != 0 => None,
-            "JobHeldUser" => Some(Hold::User),
-            "JobHeldAdmin" => Some(Hold::Admin),
-            _ => Some(Hold::Slurm),
+        match (reason, priority) {
+            _ if !state.is_waiting() => None,
+            ("JobHeldUser", 0 | UNKNOWN) => Some(Hold::User),
+            ("JobHeldAdmin", 0 | UNKNOWN) => Some(Hold::Admin),
+            (_, 0) => Some(Hold::Slurm),
+            _ => None,
         }
     }
 }
@@ -431,6 +466,24 @@ pub struct Reservation {
     /// When it ends.
     #[serde(rename = "ends_s")]
     pub ends: Option<u64>,
+}
+
+/// A reservation of licences is made for a year, as Slurm knows none without an end. It is moved on when less than this is left.
+const LEAST_LEFT: u64 = 180 * 24 * 3600;
+
+impl Reservation {
+    /// Whether it keeps these licences from everybody but root, from now on and for long.
+    pub fn keeps(&self, licences: &Amounts, now: u64) -> bool {
+        self.licences == *licences
+            && self.users == ["root"]
+            && self.has_begun(now)
+            && self.ends.is_some_and(|ends| ends >= now + LEAST_LEFT)
+    }
+
+    /// Whether it holds already.
+    pub fn has_begun(&self, now: u64) -> bool {
+        self.begins.is_some_and(|begins| begins <= now)
+    }
 }
 
 fn as_text<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
@@ -474,8 +527,30 @@ mod tests {
 
     #[test]
     fn amounts_are_read_and_written() {
-        let amounts = read_amounts("power:750,fluent@lm:2,one");
+        let amounts = read_amounts("power:750,fluent@lm:2,one").unwrap();
         assert_eq!(write_amounts(&amounts), "fluent@lm:2,one:1,power:750");
-        assert!(read_amounts("").is_empty());
+        assert!(read_amounts("").unwrap().is_empty());
+        assert_eq!(read_amounts("power:many"), None);
+    }
+
+    #[test]
+    fn a_reservation_keeps_licences_from_all_but_root_and_for_long() {
+        let (now, year) = (1_000_000_000, 365 * 24 * 3600);
+        let licences = read_amounts("power:750").unwrap();
+        let sound = Reservation {
+            licences: licences.clone(),
+            users: vec!["root".to_owned()],
+            begins: Some(now - 9),
+            ends: Some(now + year),
+            ..Reservation::default()
+        };
+        assert!(sound.keeps(&licences, now));
+        assert!(!sound.keeps(&licences, now + year - 100), "its end is near");
+        assert!(!sound.keeps(&read_amounts("power:751").unwrap(), now));
+        let later = Reservation { begins: Some(now + 9), ..sound.clone() };
+        assert!(!later.keeps(&licences, now));
+        let users = vec!["root".to_owned(), "ada".to_owned()];
+        assert!(!Reservation { users, ..sound.clone() }.keeps(&licences, now));
+        assert!(!Reservation { ends: None, ..sound }.keeps(&licences, now));
     }
 }

@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::time::Timespec;
 
+use crate::calls::Call;
 use crate::error::SlurmError;
 
 /// How long a program may take unless somebody says otherwise.
@@ -84,6 +85,17 @@ impl Programs {
         self.patience
     }
 
+    /// Makes a call that must succeed, and returns what it printed.
+    pub fn make(&self, call: &Call) -> Result<String, SlurmError> {
+        succeeded(call, self.try_to(call)?)
+    }
+
+    /// Makes a call, however it ends.
+    pub fn try_to(&self, call: &Call) -> Result<Printed, SlurmError> {
+        let arguments: Vec<&str> = call.arguments.iter().map(String::as_str).collect();
+        self.run(&call.program, &arguments)
+    }
+
     /// Runs a program and returns what it printed, however it ended.
     pub fn run(&self, program: &str, arguments: &[&str]) -> Result<Printed, SlurmError> {
         self.run_as(program, arguments, None)
@@ -122,17 +134,15 @@ impl Programs {
             }),
         }
     }
+}
 
-    /// Runs a program that must succeed, and returns its standard output.
-    pub fn ask(&self, program: &str, arguments: &[&str]) -> Result<String, SlurmError> {
-        let printed = self.run(program, arguments)?;
-        match printed.status.success() {
-            true => Ok(printed.out),
-            false => {
-                let text =
-                    if printed.error.trim().is_empty() { printed.out } else { printed.error };
-                Err(SlurmError::from_text(&describe(program, arguments), &text))
-            }
+/// The standard output of a call that succeeded.
+fn succeeded(call: &Call, printed: Printed) -> Result<String, SlurmError> {
+    match printed.status.success() {
+        true => Ok(printed.out),
+        false => {
+            let text = if printed.error.trim().is_empty() { printed.out } else { printed.error };
+            Err(SlurmError::from_text(&call.to_string(), &text))
         }
     }
 }
@@ -231,16 +241,21 @@ fn end(child: &mut Child) {
 mod tests {
     use super::*;
 
+    fn shell(script: &str) -> Call {
+        let arguments = ["-c", script].map(str::to_owned).to_vec();
+        Call { program: "sh".to_owned(), arguments }
+    }
+
     #[test]
     fn output_and_errors_are_read() {
         let programs = Programs::default().with_variable("SLURM_CONF", "/x");
         let printed = programs.run("sh", &["-c", "echo $SLURM_CONF; echo no >&2; exit 3"]).unwrap();
         assert_eq!((printed.out.as_str(), printed.error.as_str()), ("/x\n", "no\n"));
-        let error = programs.ask("sh", &["-c", "echo Invalid job id specified >&2; exit 1"]);
+        let error = programs.make(&shell("echo Invalid job id specified >&2; exit 1"));
         assert!(matches!(error, Err(SlurmError::NoSuchJob { .. })), "{error:?}");
-        let much = programs.ask("sh", &["-c", "head -c 3000000 /dev/zero; echo >&2"]).unwrap();
+        let much = programs.make(&shell("head -c 3000000 /dev/zero; echo >&2")).unwrap();
         assert_eq!(much.len(), 3_000_000);
-        let none = programs.in_folder(Path::new("/nowhere")).ask("squeue", &[]).unwrap_err();
+        let none = programs.in_folder(Path::new("/nowhere")).run("squeue", &[]).unwrap_err();
         assert!(none.to_string().starts_with("cannot run /nowhere/squeue"), "{none}");
     }
 

@@ -37,6 +37,16 @@ pub fn release_all(cluster: &dyn Cluster) -> Result<Released, SlurmError> {
     let jobs = cluster.jobs()?;
     let mut released = Released::default();
     let is_ours = |job: &&Job| setup::is_marked(job) && job.hold.is_some();
+    let tells = |job: &&Job| setup::has_remark(job) && !job.state.has_ended();
+    let said: Vec<JobRef> = jobs.iter().filter(tells).map(Job::reference).collect();
+    if !said.is_empty() {
+        // They do not wait for Busbar any more.
+        let admin_comment = Some(setup::MARK.to_owned());
+        let silent = JobUpdate { admin_comment, ..JobUpdate::default() };
+        if let Err(error) = cluster.update_unread(&said, &silent) {
+            released.failures.push(error.to_string());
+        }
+    }
     let (kept, free): (Vec<&Job>, Vec<&Job>) =
         jobs.iter().filter(is_ours).partition(|job| setup::is_kept_back(job));
     for job in kept {

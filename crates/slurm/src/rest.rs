@@ -1,10 +1,11 @@
-//! A cluster through slurmrestd, on a unix socket or by TCP with a token (JWT).
+//! A cluster through slurmrestd, on a unix socket or by TCP with a token (JWT), which is renewed in time ([`Credentials`]).
 //!
 //! Reading, updates, releases and cancellations go through slurmrestd. What it cannot do on all versions
 //! (holds that users cannot release, suspension, sizes of running jobs, nodes, reservations) goes through
 //! [`Commands`], which a site with slurmrestd has, too. The data parser is negotiated: the newest that
 //! both sides know.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -14,41 +15,48 @@ use crate::commands::Commands;
 use crate::error::SlurmError;
 use crate::hosts::HostList;
 use crate::json::Answer;
+use crate::listing::Listing;
 use crate::model::{Amounts, Job, JobRef, Licence, Node, Partition, Reservation, write_amounts};
-use crate::program::USUAL_PATIENCE;
 use crate::version::Version;
 
 mod http;
+mod token;
 
 use http::Method;
 pub use http::{Address, Token};
+pub use token::Credentials;
 
 /// The data parsers that Busbar understands, newest first, as numbers of `v0.0.N`. Others are not asked for.
 const PARSERS: std::ops::RangeInclusive<u16> = 38..=45;
 
 /// A cluster through slurmrestd.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Rest {
     address: Address,
-    token: Option<Token>,
+    /// None on a socket that knows who asks.
+    credentials: Option<Credentials>,
     patience: Duration,
-    parser: u16,
+    /// The data parser that was agreed on, once somebody has answered.
+    parser: Cell<Option<u16>>,
     commands: Commands,
 }
 
 impl Rest {
-    /// Connects, and agrees on a data parser.
-    pub fn connect(
-        address: Address,
-        token: Option<Token>,
-        commands: Commands,
-    ) -> Result<Self, SlurmError> {
-        let mut rest = Rest { address, token, patience: USUAL_PATIENCE, parser: 0, commands };
+    /// A cluster whose slurmrestd is asked when something is to be read; it need not run yet.
+    pub fn new(address: Address, credentials: Option<Credentials>, commands: Commands) -> Self {
+        let patience = commands.programs().patience();
+        Rest { address, credentials, patience, parser: Cell::new(None), commands }
+    }
+
+    /// Agrees on a data parser: the newest that both sides know.
+    fn agree(&self) -> Result<u16, SlurmError> {
         let mut last = None;
         for parser in PARSERS.rev() {
-            rest.parser = parser;
-            match rest.get("ping") {
-                Ok(_) => return Ok(rest),
+            match self.ask_by(parser, Method::Get, "ping", None) {
+                Ok(_) => {
+                    self.parser.set(Some(parser));
+                    return Ok(parser);
+                }
                 // Nobody is there, or the token is wrong: another parser does not help.
                 Err(error)
                     if error.is_uncertain() || matches!(error, SlurmError::Denied { .. }) =>
@@ -60,7 +68,7 @@ impl Rest {
         }
         let reason = last.map(|error| error.to_string()).unwrap_or_default();
         let parsers = format!("v0.0.{} to v0.0.{}", PARSERS.start(), PARSERS.end());
-        let what = format!("slurmrestd on {}", rest.address);
+        let what = format!("slurmrestd on {}", self.address);
         Err(SlurmError::Unreadable {
             what,
             reason: format!("it has none of the data parsers {parsers} ({reason})"),
@@ -73,36 +81,56 @@ impl Rest {
         self
     }
 
-    /// The data parser that was agreed on, as the number of `v0.0.N`.
-    pub fn parser(&self) -> u16 {
-        self.parser
+    /// The data parser that both sides know, as the number of `v0.0.N`.
+    pub fn parser(&self) -> Result<u16, SlurmError> {
+        self.parser.get().map_or_else(|| self.agree(), Ok)
     }
 
     fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, SlurmError> {
-        let whole = format!("/slurm/v0.0.{}/{path}", self.parser);
+        let answer = self.ask_by(self.parser()?, method, path, body);
+        if matches!(answer, Err(SlurmError::NotFound { .. })) {
+            // After an upgrade it may have others.
+            self.parser.set(None);
+        }
+        answer
+    }
+
+    fn ask_by(
+        &self,
+        parser: u16,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, SlurmError> {
+        let whole = format!("/slurm/v0.0.{parser}/{path}");
         let what = format!("{method} {whole}");
         let body = body.map(Value::to_string);
+        let token = self.credentials.as_ref().map(|of| of.token(&self.commands)).transpose()?;
         let answer = http::ask(
             &self.address,
-            self.token.as_ref(),
+            token.as_ref(),
             method,
             &whole,
             body.as_deref(),
             self.patience,
         )?;
-        if answer.status == 401 || answer.status == 403 {
-            let text = format!("slurmrestd answers {}", answer.status);
+        let (status, body) = (answer.status, answer.body);
+        // Newer versions say 511 where the token is not accepted.
+        if [401, 403, 511].contains(&status) {
+            if let Some((credentials, token)) = self.credentials.as_ref().zip(token) {
+                credentials.refused(&token);
+            }
+            let text = format!("slurmrestd answers {status}");
             return Err(SlurmError::Denied { what, text });
         }
         // A refusal has another status in newer versions, and the errors in any.
-        match Answer::read(&what, &answer.body) {
-            Ok(read) if (200..300).contains(&answer.status) => Ok(read),
-            Ok(_) => Err(SlurmError::Refused {
-                what,
-                text: format!("slurmrestd answers {}", answer.status),
-            }),
-            Err(SlurmError::Unreadable { .. }) if !(200..300).contains(&answer.status) => {
-                let text = format!("slurmrestd answers {}", answer.status);
+        match Answer::read(&what, &body) {
+            Ok(read) if (200..300).contains(&status) => Ok(read),
+            Ok(_) => {
+                Err(SlurmError::Refused { what, text: format!("slurmrestd answers {status}") })
+            }
+            Err(SlurmError::Unreadable { .. }) if !(200..300).contains(&status) => {
+                let text = format!("slurmrestd answers {status}");
                 Err(SlurmError::NotFound { what, text })
             }
             Err(error) => Err(error),
@@ -119,7 +147,12 @@ impl Rest {
     }
 }
 
-/// The keys of an update. Lists are texts, which every data parser takes.
+/// Whether a data parser can change the administrator's comment of a job. Others refuse all of an update that has one.
+fn takes_marks(parser: u16) -> bool {
+    parser > 38
+}
+
+/// The keys of an update, as far as the data parser has them. Lists are texts, which every data parser takes.
 fn keys(update: &JobUpdate, parser: u16) -> Map<String, Value> {
     let mut keys = Map::new();
     if let Some((fewest, most)) = update.nodes {
@@ -140,7 +173,7 @@ fn keys(update: &JobUpdate, parser: u16) -> Map<String, Value> {
     if let Some(comment) = &update.comment {
         keys.insert("comment".to_owned(), json!(comment));
     }
-    if let Some(comment) = &update.admin_comment {
+    if let Some(comment) = update.admin_comment.as_ref().filter(|_| takes_marks(parser)) {
         keys.insert("admin_comment".to_owned(), json!(comment));
     }
     if let Some(licences) = &update.licences {
@@ -158,20 +191,20 @@ impl Cluster for Rest {
         self.get("ping")?.version().ok_or_else(unknown)
     }
 
-    fn nodes(&self) -> Result<Vec<Node>, SlurmError> {
+    fn nodes(&self) -> Result<Listing<Node>, SlurmError> {
         self.get("nodes")?.nodes()
     }
 
-    fn partitions(&self) -> Result<Vec<Partition>, SlurmError> {
+    fn partitions(&self) -> Result<Listing<Partition>, SlurmError> {
         self.get("partitions")?.partitions()
     }
 
-    fn jobs(&self) -> Result<Vec<Job>, SlurmError> {
+    fn jobs(&self) -> Result<Listing<Job>, SlurmError> {
         self.get("jobs")?.jobs()
     }
 
     fn job(&self, job: JobRef) -> Result<Vec<Job>, SlurmError> {
-        let mut jobs = self.get(&format!("job/{job}"))?.jobs()?;
+        let mut jobs = self.get(&format!("job/{job}"))?.jobs()?.read;
         // Some versions answer with the whole array.
         if let Some(task) = job.task {
             let is_meant = |found: &Job| {
@@ -188,16 +221,27 @@ impl Cluster for Rest {
         }
     }
 
-    fn licences(&self) -> Result<Vec<Licence>, SlurmError> {
-        self.get("licenses")?.licences()
+    fn licences(&self) -> Result<Listing<Licence>, SlurmError> {
+        match self.get("licenses") {
+            // Not every data parser tells of them.
+            Err(SlurmError::NotFound { .. }) => self.commands.licences(),
+            answer => answer?.licences(),
+        }
     }
 
-    fn reservations(&self) -> Result<Vec<Reservation>, SlurmError> {
-        self.get("reservations")?.reservations()
+    fn reservations(&self) -> Result<Listing<Reservation>, SlurmError> {
+        match self.get("reservations") {
+            Err(SlurmError::NotFound { .. }) => self.commands.reservations(),
+            answer => answer?.reservations(),
+        }
     }
 
     fn hold(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
         self.commands.hold(jobs)
+    }
+
+    fn hold_unread(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
+        self.commands.hold_unread(jobs)
     }
 
     fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
@@ -219,11 +263,25 @@ impl Cluster for Rest {
         if update.is_empty() {
             return Ok(());
         }
-        self.post(job, keys(update, self.parser))?;
+        let parser = self.parser()?;
+        if !takes_marks(parser) && update.admin_comment.is_some() {
+            let admin_comment = update.admin_comment.clone();
+            let mark = JobUpdate { admin_comment, ..JobUpdate::default() };
+            self.commands.update_unread(&[job], &mark)?;
+        }
+        let keys = keys(update, parser);
+        if !keys.is_empty() {
+            self.post(job, keys)?;
+        }
         match self.job(job)?.iter().find_map(|job| update.difference(job)) {
             None => Ok(()),
             Some(found) => Err(SlurmError::NotDone { what: format!("update job {job}"), found }),
         }
+    }
+
+    fn update_unread(&self, jobs: &[JobRef], update: &JobUpdate) -> Result<(), SlurmError> {
+        // One command for all of them, where slurmrestd takes one job at a time.
+        self.commands.update_unread(jobs, update)
     }
 
     fn cancel(&self, job: JobRef) -> Result<(), SlurmError> {

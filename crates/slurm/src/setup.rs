@@ -10,7 +10,7 @@
 //!
 //! **In mode `admit`** every job gets licences, one for each watt that it may draw.
 //!
-//! If the file [`Site::off_file`] exists, the plug-in does nothing: that is how `busbar slurm release-all`
+//! If the file [`Site::off_file`] says so, the plug-in does nothing: that is how `busbar slurm release-all`
 //! gives a cluster back to Slurm without a new configuration.
 
 use std::collections::BTreeMap;
@@ -29,17 +29,20 @@ mod layers;
 
 pub use layers::{Layer, RESOURCE, resources};
 
-/// The administrator's comment of a job that is Busbar's to release.
+/// The administrator's comment of a job that is Busbar's to release. After a colon it may say why the job waits ([`remark`]).
 pub const MARK: &str = "busbar";
 
 /// The part of a job's comment by which its user asks Busbar not to start it.
 pub const WAIT: &str = "busbar-wait";
 
+/// The most characters of a text that is written into a comment.
+const LONGEST_TEXT: usize = 300;
+
 /// The file beside `slurm.conf` that switches the plug-in off.
 pub const OFF_FILE: &str = "busbar.off";
 
 /// The number at the top of the plug-in; it grows when the plug-in changes.
-pub const LUA_VERSION: u32 = 2;
+pub const LUA_VERSION: u32 = 3;
 
 /// How Busbar works on a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +92,8 @@ pub struct Site {
     pub licence: String,
     /// Nodes that share a limit of their own, in mode `admit` on versions with hierarchical resources.
     pub layers: Vec<Layer>,
+    /// What slurmdbd keeps account of besides its usual resources (`AccountingStorageTRES`); `None` if there is no slurmdbd.
+    pub tracked: Option<Vec<String>>,
     /// The watts of a node in partitions that are not named below.
     pub node_watts: u32,
     /// The watts of a node, by partition.
@@ -97,6 +102,11 @@ pub struct Site {
     pub app_watts: BTreeMap<String, u32>,
     /// The processors of a node: how many nodes a job gets that only says its tasks. 0: one node a task.
     pub node_cpus: u32,
+    /// The watts of a GPU, by its type, and under the empty name those of types that are not named. GPUs are not counted if there
+    /// is nothing here.
+    pub gpu_watts: BTreeMap<String, u32>,
+    /// The GPUs of a node, which count if a request for GPUs cannot be read.
+    pub node_gpus: u32,
     /// Users besides root who may change everything, by number.
     pub operators: Vec<u32>,
     /// The file that switches the plug-in off.
@@ -116,10 +126,13 @@ impl Site {
             watts: 0,
             licence: "power".to_owned(),
             layers: Vec::new(),
+            tracked: None,
             node_watts: 200,
             partition_watts: BTreeMap::new(),
             app_watts: BTreeMap::new(),
             node_cpus: 0,
+            gpu_watts: BTreeMap::new(),
+            node_gpus: 0,
             operators: Vec::new(),
             off_file: Path::new("/etc/slurm").join(OFF_FILE),
             busbar: "/usr/bin/busbar".into(),
@@ -131,14 +144,15 @@ impl Site {
     pub fn mistake(&self) -> Option<String> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
         let is_plain = |name: &&String| !name.is_empty() && name.chars().all(fits);
-        let names =
-            self.partitions.iter().chain(self.partition_watts.keys()).chain(self.app_watts.keys());
+        let kinds = self.gpu_watts.keys().filter(|kind| !kind.is_empty());
+        let names = self.partitions.iter().chain(self.partition_watts.keys());
+        let names = names.chain(self.app_watts.keys()).chain(kinds);
         let path_fits = |path: &&PathBuf| {
             path.to_str().is_some_and(|text| text.chars().all(|c| fits(c) || c == '/'))
         };
         if let Some(name) = names.chain([&self.licence]).find(|name| !is_plain(name)) {
             return Some(format!(
-                "'{name}' cannot be the name of a partition, application or licence; use letters, digits and . _ - +"
+                "'{name}' cannot be the name of a partition, application, GPU or licence; use letters, digits and . _ - +"
             ));
         }
         if let Some(path) = [&self.off_file, &self.busbar, &self.agent_socket]
@@ -162,6 +176,12 @@ impl Site {
         match self.mode {
             Mode::Admit if self.node_watts == 0 => Some("a node must have watts".to_owned()),
             Mode::Admit if self.watts == 0 => Some("the watts of the feed are missing".to_owned()),
+            Mode::Admit if !self.gpu_watts.is_empty() && self.node_gpus == 0 => {
+                Some("the number of GPUs of a node is missing; say --node-gpus".to_owned())
+            }
+            Mode::Watch | Mode::Steer if !self.gpu_watts.is_empty() => {
+                Some("the watts of GPUs are for mode admit".to_owned())
+            }
             _ => None,
         }
     }
@@ -174,7 +194,24 @@ pub fn is_ready(job: &Job) -> bool {
 
 /// Whether the plug-in has marked a job as Busbar's.
 pub fn is_marked(job: &Job) -> bool {
-    job.admin_comment.as_deref() == Some(MARK)
+    let after = job.admin_comment.as_deref().and_then(|text| text.strip_prefix(MARK));
+    after.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
+/// The administrator's comment of a marked job about which there is something to say.
+pub fn remark(text: &str) -> String {
+    format!("{MARK}: {}", plain(text).trim_end())
+}
+
+/// Whether the mark of a job says something.
+pub fn has_remark(job: &Job) -> bool {
+    is_marked(job) && job.admin_comment.as_deref() != Some(MARK)
+}
+
+/// A text as it can stand in a comment.
+pub fn plain(text: &str) -> String {
+    let fits = |c: char| if c.is_control() || "\"'`".contains(c) { ' ' } else { c };
+    text.chars().map(fits).take(LONGEST_TEXT).collect()
 }
 
 /// Whether the user of a marked job asks Busbar not to start it.
@@ -208,6 +245,8 @@ pub fn job_submit(site: &Site) -> String {
         ("@LAYERED@", if site.layers.is_empty() { "" } else { RESOURCE }.to_owned()),
         ("@NODE_WATTS@", site.node_watts.to_string()),
         ("@NODE_CPUS@", site.node_cpus.to_string()),
+        ("@NODE_GPUS@", site.node_gpus.to_string()),
+        ("@GPU_WATTS@", table(&site.gpu_watts)),
         ("@PARTITION_WATTS@", table(&site.partition_watts)),
         ("@APP_WATTS@", table(&site.app_watts)),
         ("@OPERATORS@", operators.join(", ")),
@@ -226,7 +265,9 @@ pub fn prolog(site: &Site) -> String {
         "#!/bin/sh\n\
          # Busbar's prolog: before a job's first instruction the agent of the node must answer, as it holds the cap.\n\
          # If this fails, Slurm drains the node and queues the job again.\n\
-         [ -e '{off}' ] && exit 0\n\
+         said=on\n\
+         [ -e '{off}' ] && read -r said < '{off}'\n\
+         [ \"$said\" = on ] || exit 0\n\
          for try in 1 2 3; do\n    \
              '{busbar}' agent status --socket '{socket}' >/dev/null 2>&1 && exit 0\n    \
              sleep 1\n\
@@ -264,18 +305,45 @@ pub fn conf_lines(site: &Site, version: Version, prolog: &Path, epilog: &Path) -
                 "# One licence is one watt; the daemon moves the budget by a reservation.\nLicenses={}:{}\n",
                 site.licence, site.watts
             );
+            text += &tracked_line(site);
             if version.has_hierarchical_resources() && site.layers.is_empty() {
                 text += "# This version can limit racks or rows as well: busbar slurm setup --layer 'n[1-8]=4kW' writes resources.yaml.\n";
             }
         }
         _ => {
-            text += "# Each job has its nodes for itself, since caps are per node. In the lines of the steered partitions:\n\
-                     #   PartitionName=... OverSubscribe=EXCLUSIVE\n\
-                     # For jobs that change their size (with slurmdbd):\n\
+            text += "# For jobs that change their size (with slurmdbd):\n\
                      #   SchedulerParameters=...,permit_job_expansion\n";
         }
     }
+    text += &format!(
+        "# Each job has its nodes for itself, since caps are per node. In the lines of Busbar's partitions:\n\
+         #   PartitionName=... {}\n",
+        version.whole_nodes()
+    );
     text
+}
+
+/// The line by which accounting knows watts. Without slurmdbd, slurmctld does not start with it.
+fn tracked_line(site: &Site) -> String {
+    let watts = tracked_name(&site.licence);
+    match &site.tracked {
+        Some(tracked) => {
+            let others = tracked.iter().filter(|name| **name != watts).cloned();
+            let all: Vec<String> = others.chain([watts.clone()]).collect();
+            let line = format!("AccountingStorageTRES={}\n", all.join(","));
+            format!(
+                "# Watts in sacct, and in limits of accounts and QOS (AccountingStorageEnforce=limits).\n{line}"
+            )
+        }
+        None => format!(
+            "# With slurmdbd, AccountingStorageTRES={watts} shows watts in sacct; without it slurmctld does not start with that line.\n"
+        ),
+    }
+}
+
+/// What accounting calls a licence.
+pub fn tracked_name(licence: &str) -> String {
+    format!("license/{licence}")
 }
 
 /// A drop-in for a unit of systemd: its path below `/etc/systemd/system`, and its text.
@@ -291,19 +359,38 @@ pub fn drop_ins(site: &Site) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Switches the plug-in off: jobs that are submitted from now on are Slurm's.
-pub fn switch_off(file: &Path) -> io::Result<()> {
-    let part = file.with_extension("new");
-    fs::write(&part, "Busbar's job_submit.lua does nothing while this file exists.\n")?;
-    fs::rename(&part, file)
+/// The first line of [`Site::off_file`] while the plug-in works.
+const ON: &str = "on";
+
+/// All of it.
+pub(crate) const SWITCHED_ON: &str =
+    "on\nBusbar's job_submit.lua works; 'busbar slurm release-all' switches it off here.\n";
+
+/// Whether a file switches the plug-in off.
+pub fn is_off(file: &Path) -> bool {
+    match fs::read_to_string(file) {
+        Ok(text) => text.lines().next() != Some(ON),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
-/// Switches the plug-in on again.
+/// Switches the plug-in off: jobs that are submitted from now on are Slurm's.
+pub fn switch_off(file: &Path) -> io::Result<()> {
+    say(file, "off\nBusbar's job_submit.lua does nothing while the first line is not 'on'.\n")
+}
+
+/// Switches the plug-in on again. Without the file it is on, too.
 pub fn switch_on(file: &Path) -> io::Result<()> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+    match say(file, SWITCHED_ON) {
+        Err(error) if is_off(file) => Err(error),
         _ => Ok(()),
     }
+}
+
+fn say(file: &Path, text: &str) -> io::Result<()> {
+    let part = file.with_extension("new");
+    fs::write(&part, text)?;
+    fs::rename(&part, file)
 }
 
 #[cfg(test)]

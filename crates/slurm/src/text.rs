@@ -16,9 +16,11 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::str::FromStr;
 
 use crate::error::SlurmError;
 use crate::hosts::HostList;
+use crate::listing::{Listing, UNKNOWN, Unread};
 use crate::model::{
     ArrayPart, Exit, HetPart, Job, JobState, Licence, Node, NodeState, Partition, Reservation,
     read_amounts,
@@ -26,7 +28,7 @@ use crate::model::{
 use crate::tasks::Tasks;
 
 /// The fields of a job, as `squeue -O` names them.
-const FIELDS: [&str; 31] = [
+pub(crate) const FIELDS: [&str; 31] = [
     "JobID",
     "ArrayJobID",
     "ArrayTaskID",
@@ -73,9 +75,7 @@ impl JobFormat {
         let mut bytes = [0; 6];
         let read =
             std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-        read.map_err(|error| {
-            unreadable("squeue", format!("there are no random numbers: {error}"))
-        })?;
+        read.map_err(|source| SlurmError::Program { program: "/dev/urandom".to_owned(), source })?;
         let word: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(JobFormat::with_word(&word))
     }
@@ -83,6 +83,11 @@ impl JobFormat {
     /// The form with a given word.
     pub fn with_word(word: &str) -> Self {
         JobFormat { separator: format!("|{word}|"), end: format!("|{word}!") }
+    }
+
+    /// What stands between two fields, and behind a job.
+    pub(crate) fn marks(&self) -> (&str, &str) {
+        (&self.separator, &self.end)
     }
 
     /// What `squeue -O` is given.
@@ -96,36 +101,66 @@ impl JobFormat {
     }
 
     /// Reads what `squeue` printed.
-    pub fn read(&self, printed: &str) -> Result<Vec<Job>, SlurmError> {
+    pub fn read(&self, printed: &str) -> Listing<Job> {
         let mut records: Vec<&str> = printed.split(self.end.as_str()).collect();
         let rest = records.pop().unwrap_or_default().trim();
+        let mut jobs = Listing::of(records, |record, unread| self.read_job(record, unread));
         if !rest.is_empty() {
-            let rest: String = rest.chars().take(80).collect();
-            return Err(unreadable("squeue", format!("it ends in the middle of a job: '{rest}'")));
+            let reason = format!("it ends in the middle of a job: '{}'", brief(rest));
+            jobs.unread.push(Unread::new("squeue", reason));
+            jobs.lost += 1;
         }
-        records.into_iter().map(|record| self.read_job(record)).collect()
+        jobs
     }
 
-    fn read_job(&self, record: &str) -> Result<Job, SlurmError> {
+    fn read_job(&self, record: &str, unread: &mut Vec<Unread>) -> Option<Job> {
         let record = record.trim_start_matches('\n');
         let fields: Vec<&str> = record.split(self.separator.as_str()).collect();
+        let what = format!("job {}", brief(fields.first().unwrap_or(&"")));
         let Ok(fields) = <[&str; FIELDS.len()]>::try_from(fields.as_slice()) else {
-            let reason = format!("a job has {} fields instead of {}", fields.len(), FIELDS.len());
-            return Err(unreadable("squeue", reason));
+            let reason = format!("it has {} fields instead of {}", fields.len(), FIELDS.len());
+            unread.push(Unread::new(what, reason));
+            return None;
         };
-        job(&fields).map_err(|(field, value)| {
-            let value: String = value.chars().take(80).collect();
-            unreadable("squeue", format!("job {}: {field} is '{value}'", fields[0]))
-        })
+        let mut doubts = Doubts::default();
+        let job = job(&fields, &mut doubts);
+        unread.extend(doubts.0.iter().map(|(field, value)| {
+            Unread::new(what.as_str(), format!("{field} is '{}'", brief(value)))
+        }));
+        job
     }
 }
 
-fn unreadable(what: &str, reason: String) -> SlurmError {
-    SlurmError::Unreadable { what: what.to_owned(), reason }
+/// The fields of a job that cannot be read, with what stands there.
+#[derive(Default)]
+struct Doubts(Vec<(&'static str, String)>);
+
+impl Doubts {
+    /// A value, if it could be read, and a doubt otherwise.
+    fn or_note<T>(&mut self, field: &'static str, text: &str, read: Option<T>) -> Option<T> {
+        if read.is_none() {
+            self.0.push((field, text.to_owned()));
+        }
+        read
+    }
+
+    fn number(&mut self, field: &'static str, text: &str) -> u32 {
+        self.or_note(field, text, text.trim().parse().ok()).unwrap_or(UNKNOWN)
+    }
+
+    fn hosts(&mut self, field: &'static str, text: &str) -> HostList {
+        self.or_note(field, text, text_of(text).unwrap_or("").parse().ok()).unwrap_or_default()
+    }
 }
 
-/// A job of its fields, or the name and value of a field that cannot be read.
-fn job<'a>(fields: &[&'a str; FIELDS.len()]) -> Result<Job, (&'static str, &'a str)> {
+/// The beginning of a text, for a message.
+fn brief(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(80).collect()
+}
+
+/// A job of its fields. `None` if not even its number is known, or if it waits and it is not known which elements of an
+/// array it is: whoever acted on it might act on all of them.
+fn job(fields: &[&str; FIELDS.len()], doubts: &mut Doubts) -> Option<Job> {
     let [
         id,
         array_job,
@@ -159,38 +194,55 @@ fn job<'a>(fields: &[&'a str; FIELDS.len()]) -> Result<Job, (&'static str, &'a s
         name,
         comment,
     ] = *fields;
-    let number =
-        |field: &'static str, text: &'a str| text.trim().parse::<u32>().map_err(|_| (field, text));
-    let hosts = |field: &'static str, text: &'a str| {
-        text_of(text).unwrap_or("").parse::<HostList>().map_err(|_| (field, text))
-    };
-    let id = number("JobID", id)?;
+    let id = doubts.or_note("JobID", id, id.trim().parse().ok())?;
+    let state = doubts.or_note("State", state, text_of(state).map(JobState::of_word));
+    let state = state.unwrap_or(JobState::Other(String::new()));
     let array = match text_of(task) {
         Some(tasks) => {
-            let tasks = tasks.parse::<Tasks>().map_err(|_| ("ArrayTaskID", task))?;
-            Some(ArrayPart { job: number("ArrayJobID", array_job)?, tasks })
+            let part = tasks.parse::<Tasks>().ok().zip(array_job.trim().parse().ok());
+            let part = doubts.or_note("ArrayTaskID", task, part);
+            if part.is_none() && state.is_waiting() {
+                return None;
+            }
+            part.map(|(tasks, job)| ArrayPart { job, tasks })
         }
         None => None,
     };
     let het = match (text_of(het_job).map(str::parse), text_of(het_offset).map(str::parse)) {
         (Some(Ok(job)), Some(Ok(offset))) if job != 0 => Some(HetPart { job, offset }),
-        _ => None,
+        (None | Some(Ok(0)), _) => None,
+        _ => doubts.or_note("HetJobID", het_job, None),
     };
-    let state = JobState::of_word(state);
-    let priority = number("PriorityLong", priority)?;
-    let nodes_min = number("NumNodes", nodes_min)?;
-    let nodes_max = match state.is_waiting() {
-        true => text_of(nodes_max).and_then(|text| text.parse().ok()).unwrap_or(0).max(nodes_min),
-        false => nodes_min,
+    let priority = doubts.number("PriorityLong", priority);
+    let nodes = doubts.hosts("NodeList", nodes);
+    let nodes_min = match (nodes_min.trim().parse(), nodes.len()) {
+        (Ok(number), _) => number,
+        (Err(_), 0) => doubts.number("NumNodes", nodes_min),
+        (Err(_), has) => has as u32,
+    };
+    let nodes_max = match (state.is_waiting(), text_of(nodes_max)) {
+        (false, _) | (true, None) => nodes_min,
+        (true, Some(text)) => doubts.number("MaxNodes", text).max(nodes_min),
     };
     let has_begun = !state.is_waiting();
-    Ok(Job {
+    let uid = doubts.number("UserID", uid);
+    let cpus = doubts.number("NumCPUs", cpus);
+    let submitted = doubts.or_note("SubmitTime", submitted, time(submitted));
+    let required = doubts.hosts("ReqNodes", required);
+    let restarts = doubts.number("RestartCnt", restarts);
+    let limit_minutes = match text_of(limit) {
+        Some("UNLIMITED" | "Partition_Limit" | "NOT_SET" | "INVALID") | None => None,
+        Some(text) => doubts.or_note("TimeLimit", text, minutes(text)),
+    };
+    let amounts = read_amounts(text_of(licences).unwrap_or(""));
+    let licences = doubts.or_note("Licenses", licences, amounts).unwrap_or_default();
+    Some(Job {
         id,
         array,
         het,
         name: name.to_owned(),
         user: user.to_owned(),
-        uid: number("UserID", uid)?,
+        uid,
         account: text_of(account).map(str::to_owned),
         partitions: words(partition),
         hold: Job::held_by(&state, reason, priority),
@@ -199,22 +251,24 @@ fn job<'a>(fields: &[&'a str; FIELDS.len()]) -> Result<Job, (&'static str, &'a s
         priority,
         nodes_min,
         nodes_max,
-        cpus: number("NumCPUs", cpus)?,
-        nodes: hosts("NodeList", nodes)?,
-        required: hosts("ReqNodes", required)?,
+        cpus,
+        nodes,
+        required,
         dependency: text_of(dependency).map(str::to_owned),
-        submitted: time(submitted),
+        submitted,
         eligible: time(eligible),
         started: time(started).filter(|_| has_begun),
         ended: time(ended).filter(|_| has_begun),
-        limit_minutes: minutes(limit),
-        licences: read_amounts(text_of(licences).unwrap_or("")),
-        exit: Exit::of_status(number("exit_code", exit)?),
-        restarts: number("RestartCnt", restarts)?,
+        limit_minutes,
+        licences,
+        // Nothing is decided by it, so one that cannot be read is no reason for a doubt.
+        exit: Exit::of_text(exit),
+        restarts,
         may_requeue: requeue.trim() == "1",
         reservation: text_of(reservation).map(str::to_owned),
         comment: text_of(comment).map(str::to_owned),
         admin_comment: text_of(admin_comment).map(str::to_owned),
+        unread: doubts.0.iter().map(|(field, _)| (*field).to_owned()).collect(),
     })
 }
 
@@ -274,7 +328,7 @@ fn pairs<'a>(line: &'a str, keys: &[&'static str]) -> BTreeMap<&'static str, &'a
 }
 
 /// Whether a word looks like one of Slurm's keys: letters, beginning with a capital.
-fn is_key(word: &str) -> bool {
+pub(crate) fn is_key(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_uppercase())
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "_:/".contains(c))
 }
@@ -290,43 +344,72 @@ fn records<'a>(
     lines.map(move |line| pairs(line, keys))
 }
 
-/// A value that must be there.
-fn needed<'a>(
+/// A value under a key, or that there is none.
+fn needed<'a, T>(
     pairs: &BTreeMap<&'static str, &'a str>,
-    key: &str,
-    what: &str,
-) -> Result<&'a str, SlurmError> {
-    pairs.get(key).copied().ok_or_else(|| unreadable(what, format!("there is no {key}")))
+    (kind, key): (&str, &str),
+    unread: &mut Vec<Unread>,
+    read: impl FnOnce(&'a str) -> Option<T>,
+) -> Option<T> {
+    let found = pairs.get(key).copied();
+    let value = found.and_then(read);
+    if value.is_none() {
+        let name = pairs.iter().find(|(key, _)| key.ends_with("Name"));
+        let name = name.map_or("", |(_, name)| *name);
+        let reason = match found {
+            Some(text) => format!("{key} is '{}'", brief(text)),
+            None => format!("there is no {key}"),
+        };
+        unread.push(Unread::new(format!("{kind} {}", brief(name)).trim_end(), reason));
+    }
+    value
 }
 
-fn hosts(text: &str, what: &str) -> Result<HostList, SlurmError> {
-    text_of(text).unwrap_or("").parse().map_err(|error| unreadable(what, format!("{error}")))
+fn hosts(text: &str) -> Option<HostList> {
+    text_of(text).unwrap_or("").parse().ok()
 }
 
-/// Reads `scontrol -o show node`.
-pub fn nodes(printed: &str) -> Result<Vec<Node>, SlurmError> {
-    let what = "scontrol show node";
-    let keys = ["NodeName", "CPUAlloc", "CPUTot", "NodeAddr", "State", "Partitions", "Reason"];
-    let mut nodes = Vec::new();
-    for line in printed.lines().filter(|line| line.starts_with("NodeName=")) {
+fn name(text: &str) -> Option<String> {
+    text_of(text).map(str::to_owned)
+}
+
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+/// Reads `scontrol -o show node`. A node whose state is not known is not one that can be used.
+pub fn nodes(printed: &str) -> Listing<Node> {
+    let keys = ["NodeName", "CPUAlloc", "CPUTot", "NodeAddr", "State", "Partitions"];
+    let lines = printed.lines().filter(|line| line.starts_with("NodeName="));
+    Listing::of(lines, |line, unread| {
         // An administrator's reason may hold anything, and stands near the end.
         let (line, reason) = match line.split_once(" Reason=") {
             Some((line, reason)) => (line, reason_of(reason)),
             None => (line, None),
         };
         let pairs = pairs(line, &keys);
-        let count = |key: &str| pairs.get(key).and_then(|text| text.parse().ok()).unwrap_or(0);
-        nodes.push(Node {
-            name: needed(&pairs, "NodeName", what)?.to_owned(),
-            state: NodeState::of_words(needed(&pairs, "State", what)?.split('+')),
+        let name = needed(&pairs, ("node", "NodeName"), unread, name)?;
+        let of_node =
+            |key: &str| Unread::new(format!("node {name}"), format!("{key} cannot be read"));
+        let mut count = |key: &str| {
+            let count = pairs.get(key).and_then(|text| number(text));
+            unread.extend(count.is_none().then(|| of_node(key)));
+            count.unwrap_or(UNKNOWN)
+        };
+        let (cpus, cpus_in_use) = (count("CPUTot"), count("CPUAlloc"));
+        let state = pairs.get("State").and_then(|text| text_of(text));
+        let state = state.map(|text| NodeState::of_words(text.split('+')));
+        unread.extend(state.is_none().then(|| of_node("State")));
+        Some(Node {
+            state: state.unwrap_or_default(),
             reason,
-            cpus: count("CPUTot"),
-            cpus_in_use: count("CPUAlloc"),
+            cpus,
+            cpus_in_use,
             partitions: words(pairs.get("Partitions").unwrap_or(&"")),
             address: pairs.get("NodeAddr").map(|text| (*text).to_owned()).unwrap_or_default(),
-        });
-    }
-    Ok(nodes)
+            name,
+        })
+    })
 }
 
 /// A reason without who gave it when: `no agent [root@1794879586]`.
@@ -336,56 +419,46 @@ fn reason_of(text: &str) -> Option<String> {
 }
 
 /// Reads `scontrol -o show partition`.
-pub fn partitions(printed: &str) -> Result<Vec<Partition>, SlurmError> {
-    let what = "scontrol show partition";
-    let keys = ["PartitionName", "Default", "MaxTime", "Nodes", "State"];
-    let read = |pairs: BTreeMap<_, &str>| {
-        Ok(Partition {
-            name: needed(&pairs, "PartitionName", what)?.to_owned(),
-            nodes: hosts(needed(&pairs, "Nodes", what)?, what)?,
-            is_up: needed(&pairs, "State", what)? == "UP",
-            is_default: pairs.get("Default") == Some(&"YES"),
+pub fn partitions(printed: &str) -> Listing<Partition> {
+    let keys = ["PartitionName", "MaxTime", "Nodes", "State"];
+    Listing::of(records(printed, "PartitionName", &keys), |pairs, unread| {
+        Some(Partition {
+            name: needed(&pairs, ("partition", "PartitionName"), unread, name)?,
+            nodes: needed(&pairs, ("partition", "Nodes"), unread, hosts)?,
+            is_up: needed(&pairs, ("partition", "State"), unread, name)? == "UP",
             most_minutes: pairs.get("MaxTime").and_then(|text| minutes(text)),
         })
-    };
-    records(printed, "PartitionName", &keys).map(read).collect()
+    })
 }
 
-/// Reads `scontrol -o show licenses`.
-pub fn licences(printed: &str) -> Result<Vec<Licence>, SlurmError> {
-    let what = "scontrol show licenses";
+/// Reads `scontrol -o show licenses`. Of a licence nothing may be unknown, since its numbers are the budget.
+pub fn licences(printed: &str) -> Listing<Licence> {
     let keys = ["LicenseName", "Total", "Used", "Reserved", "Nodes"];
-    let read = |pairs: BTreeMap<_, &str>| {
-        let count =
-            |key: &str| pairs.get(key).and_then(|text: &&str| text.parse().ok()).unwrap_or(0);
-        Ok(Licence {
-            name: needed(&pairs, "LicenseName", what)?.to_owned(),
-            total: count("Total"),
-            used: count("Used"),
-            reserved: count("Reserved"),
-            nodes: hosts(pairs.get("Nodes").unwrap_or(&""), what)?,
+    Listing::of(records(printed, "LicenseName", &keys), |pairs, unread| {
+        Some(Licence {
+            name: needed(&pairs, ("licence", "LicenseName"), unread, name)?,
+            total: needed(&pairs, ("licence", "Total"), unread, number)?,
+            used: needed(&pairs, ("licence", "Used"), unread, number)?,
+            reserved: needed(&pairs, ("licence", "Reserved"), unread, number)?,
+            nodes: hosts(pairs.get("Nodes").unwrap_or(&""))?,
         })
-    };
-    records(printed, "LicenseName", &keys).map(read).collect()
+    })
 }
 
 /// Reads `scontrol -o show reservation`.
-pub fn reservations(printed: &str) -> Result<Vec<Reservation>, SlurmError> {
-    let what = "scontrol show reservation";
+pub fn reservations(printed: &str) -> Listing<Reservation> {
     let keys = ["ReservationName", "StartTime", "EndTime", "Nodes", "Users", "Licenses"];
-    let read = |pairs: BTreeMap<_, &str>| {
-        Ok(Reservation {
-            name: needed(&pairs, "ReservationName", what)?.to_owned(),
-            nodes: hosts(pairs.get("Nodes").unwrap_or(&""), what)?,
-            licences: read_amounts(
-                pairs.get("Licenses").and_then(|text| text_of(text)).unwrap_or(""),
-            ),
+    let amounts = |text: &str| read_amounts(text_of(text).unwrap_or(""));
+    Listing::of(records(printed, "ReservationName", &keys), |pairs, unread| {
+        Some(Reservation {
+            name: needed(&pairs, ("reservation", "ReservationName"), unread, name)?,
+            nodes: needed(&pairs, ("reservation", "Nodes"), unread, hosts)?,
+            licences: needed(&pairs, ("reservation", "Licenses"), unread, amounts)?,
             users: words(pairs.get("Users").unwrap_or(&"")),
             begins: pairs.get("StartTime").and_then(|text| time(text)),
             ends: pairs.get("EndTime").and_then(|text| time(text)),
         })
-    };
-    records(printed, "ReservationName", &keys).map(read).collect()
+    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A version of Slurm, such as 22.05.8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Version {
     /// The year of the release.
     pub major: u16,
@@ -14,26 +17,56 @@ pub struct Version {
     pub micro: u16,
 }
 
+/// How Busbar was tried with a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// On a cluster of this release.
+    Live,
+    /// With what a cluster of this release answers.
+    Recorded,
+    /// Not at all; it works if the version answers as those before and after it do.
+    Not,
+}
+
 impl Version {
     /// The oldest version that Busbar is made for.
     pub const OLDEST: Version = Version { major: 22, minor: 5, micro: 0 };
 
-    /// The newest version whose answers Busbar was tried with. Later ones are expected to work.
-    pub const NEWEST: Version = Version { major: 26, minor: 5, micro: 0 };
+    /// The releases on which Busbar was run, on clusters made for that.
+    const LIVE: [(u16, u16); 2] = [(22, 5), (26, 5)];
+
+    /// The releases of which answers to every reading call were recorded; the tests read them.
+    pub const RECORDED: [(u16, u16); 5] = [(22, 5), (23, 11), (24, 11), (25, 11), (26, 5)];
 
     /// Whether Busbar is made for this version.
     pub fn is_supported(self) -> bool {
         self >= Version::OLDEST
     }
 
-    /// Whether the version is newer than any whose answers Busbar was tried with.
+    /// How this version was tried. Whatever can be read is used, tried or not.
+    pub fn tried(self) -> Tried {
+        let release = (self.major, self.minor);
+        match (Version::LIVE.contains(&release), Version::RECORDED.contains(&release)) {
+            (true, _) => Tried::Live,
+            (false, true) => Tried::Recorded,
+            (false, false) => Tried::Not,
+        }
+    }
+
+    /// Whether the version is newer than any that Busbar was tried with.
     pub fn is_newer_than_tried(self) -> bool {
-        (self.major, self.minor) > (Version::NEWEST.major, Version::NEWEST.minor)
+        let newest = Version::LIVE.into_iter().chain(Version::RECORDED).max();
+        newest.is_some_and(|newest| (self.major, self.minor) > newest)
     }
 
     /// Whether `scontrol show` has `--json`.
     pub fn has_scontrol_json(self) -> bool {
         (self.major, self.minor) >= (23, 2)
+    }
+
+    /// Whether each data parser of slurmrestd is a plug-in of its own, for jobs and for accounting.
+    pub fn has_separate_parsers(self) -> bool {
+        (self.major, self.minor) < (23, 2)
     }
 
     /// Whether resources can be counted per node and at every layer above it (`resources.yaml`, `MODE_3`).
@@ -44,6 +77,14 @@ impl Version {
     /// Whether the layers of such resources have names.
     pub fn names_layers(self) -> bool {
         (self.major, self.minor) >= (26, 11)
+    }
+
+    /// The words in the line of a partition by which its jobs get whole nodes.
+    pub fn whole_nodes(self) -> &'static str {
+        match (self.major, self.minor) >= (26, 5) {
+            true => "Exclusive=NODE",
+            false => "OverSubscribe=EXCLUSIVE",
+        }
     }
 
     /// Whether `slurm.log_user` in `slurm_job_modify` reaches the user.
@@ -81,6 +122,20 @@ impl fmt::Display for Version {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no version of Slurm; expected something like 'slurm 22.05.8'")]
 pub struct VersionError(pub String);
+
+impl From<Version> for String {
+    fn from(version: Version) -> String {
+        version.to_string()
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = VersionError;
+
+    fn try_from(text: String) -> Result<Self, VersionError> {
+        text.parse()
+    }
+}
 
 impl FromStr for Version {
     type Err = VersionError;
@@ -130,10 +185,14 @@ mod tests {
         assert!(!version("22.05.8").has_scontrol_json());
         assert!(version("26.05.3").has_scontrol_json());
         assert!(!version("25.05.1").has_hierarchical_resources());
+        assert_eq!(version("25.11.4").whole_nodes(), "OverSubscribe=EXCLUSIVE");
+        assert_eq!(version("26.05.0").whole_nodes(), "Exclusive=NODE");
         assert_eq!(version("22.05.8").data_parsers()[0], 38);
         assert_eq!(version("26.05.3").data_parsers(), [45, 44, 43, 42]);
         assert!(version("26.11.0").is_newer_than_tried());
         assert!(!version("26.05.9").is_newer_than_tried());
+        assert_eq!(version("22.05.1").tried(), Tried::Live);
+        assert_eq!(version("23.02.1").tried(), Tried::Not);
         assert_eq!(version("slurm 26.05.3").to_string(), "26.05.3");
     }
 }

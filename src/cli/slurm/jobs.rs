@@ -3,9 +3,10 @@
 use clap::Args;
 
 use super::Where;
-use crate::cli::print;
+use crate::cli::{print, warn};
 use crate::report::{Side, columns};
 use crate::slurm::cluster::Cluster;
+use crate::slurm::listing::UNKNOWN;
 use crate::slurm::model::{Hold, Job, JobState};
 use crate::slurm::setup;
 use crate::slurm::words::Words;
@@ -26,7 +27,9 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let mut jobs = arguments.cluster.commands().jobs()?;
+    let mut unread = Vec::new();
+    let mut jobs = arguments.cluster.commands().jobs()?.into_read(&mut unread);
+    unread.iter().for_each(|unread| warn(&format!("cannot be read: {unread}")));
     jobs.retain(|job| arguments.ended || !job.state.has_ended());
     match arguments.json {
         true => print(&(serde_json::to_string_pretty(&jobs)? + "\n")),
@@ -40,9 +43,11 @@ fn in_words(jobs: &[Job]) -> String {
             Some(array) => format!("{}_{}", array.job, array.tasks),
             None => job.id.to_string(),
         };
-        let nodes = match job.nodes_min == job.nodes_max {
-            true => job.nodes_min.to_string(),
-            false => format!("{}-{}", job.nodes_min, job.nodes_max),
+        let nodes = match (job.nodes_min, job.nodes_max) {
+            (UNKNOWN, _) => "?".to_owned(),
+            (fewest, most) if fewest == most => fewest.to_string(),
+            (fewest, UNKNOWN) => format!("{fewest}-?"),
+            (fewest, most) => format!("{fewest}-{most}"),
         };
         let state = match &job.state {
             JobState::Other(word) => word.to_lowercase(),

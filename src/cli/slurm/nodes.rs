@@ -3,10 +3,11 @@
 use clap::Args;
 
 use super::Where;
-use crate::cli::print;
+use crate::cli::{print, warn};
 use crate::report::{Side, columns};
 use crate::slurm::cluster::Cluster;
 use crate::slurm::hosts::HostList;
+use crate::slurm::listing::UNKNOWN;
 use crate::slurm::model::Node;
 
 /// Show the nodes of the cluster
@@ -21,7 +22,9 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let nodes = arguments.cluster.commands().nodes()?;
+    let mut unread = Vec::new();
+    let nodes = arguments.cluster.commands().nodes()?.into_read(&mut unread);
+    unread.iter().for_each(|unread| warn(&format!("cannot be read: {unread}")));
     match arguments.json {
         true => print(&(serde_json::to_string_pretty(&nodes)? + "\n")),
         false => print(&in_words(&nodes)),
@@ -47,7 +50,7 @@ fn in_words(nodes: &[Node]) -> String {
         vec![
             names.len().to_string(),
             first.state.to_string(),
-            first.cpus.to_string(),
+            if first.cpus == UNKNOWN { "?".to_owned() } else { first.cpus.to_string() },
             first.partitions.join(","),
             HostList::new(names.iter().copied()).to_string(),
             first.reason.clone().unwrap_or_default(),

@@ -11,7 +11,7 @@ use clap::Args;
 use super::Where;
 use crate::cli::print;
 use crate::report::{make_folder, write_whole};
-use crate::slurm::check::conf_folder;
+use crate::slurm::check::{conf_folder, tracked};
 use crate::slurm::cluster::Cluster;
 use crate::slurm::commands::Commands;
 use crate::slurm::hosts::HostList;
@@ -86,6 +86,14 @@ pub(super) struct SiteArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     node_cpus: u32,
 
+    /// The watts of a GPU, of all types or of one, in mode admit; may be repeated
+    #[arg(long, value_name = "[TYPE=]POWER", value_parser = gpu_watts)]
+    gpu_watts: Vec<(String, Watts)>,
+
+    /// GPUs of a node, for jobs whose request for GPUs cannot be read
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    node_gpus: u32,
+
     /// Number of a user besides root who may change everything; may be repeated
     #[arg(long, value_name = "UID")]
     operator: Vec<u32>,
@@ -114,6 +122,8 @@ impl SiteArguments {
             site.layers.push(Layer { nodes: nodes.clone(), watts: whole_watts(*watts)?.into() });
         }
         site.node_cpus = self.node_cpus;
+        site.gpu_watts = table(&self.gpu_watts)?;
+        site.node_gpus = self.node_gpus;
         site.operators = self.operator.clone();
         site.agent_socket = self.agent_socket.clone();
         site.busbar = match &self.busbar {
@@ -123,6 +133,7 @@ impl SiteArguments {
         if let Ok(folder) = conf_folder(commands) {
             site.off_file = folder.join("busbar.off");
         }
+        site.tracked = tracked(commands).ok().flatten();
         match site.mistake() {
             Some(mistake) if site.mode == Mode::Admit && site.watts == 0 => {
                 Err(anyhow!("{mistake}; name them with --watts"))
@@ -137,6 +148,13 @@ fn layer(text: &str) -> Result<(HostList, Watts), String> {
     let (nodes, watts) = text.split_once('=').ok_or("expected NODES=POWER, such as n[1-8]=4kW")?;
     let nodes = nodes.parse::<HostList>().map_err(|error| error.to_string())?;
     Ok((nodes, watts.parse::<Watts>().map_err(|error| error.to_string())?))
+}
+
+fn gpu_watts(text: &str) -> Result<(String, Watts), String> {
+    match text.contains('=') {
+        true => named_watts(text),
+        false => Ok((String::new(), text.parse::<Watts>().map_err(|error| error.to_string())?)),
+    }
 }
 
 fn named_watts(text: &str) -> Result<(String, Watts), String> {
@@ -183,6 +201,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     );
     if let Some(folder) = &arguments.write {
         make_folder(folder)?;
+        if site.mode != Mode::Watch
+            && site.off_file.parent() == Some(folder)
+            && !site.off_file.exists()
+        {
+            setup::switch_on(&site.off_file)?;
+        }
         for (path, text, mode) in &files {
             write_whole(path, &|out| out.write_all(text.as_bytes()))?;
             let set = std::fs::set_permissions(path, std::fs::Permissions::from_mode(*mode));

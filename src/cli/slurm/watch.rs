@@ -24,6 +24,7 @@ use crate::policy::PolicySpec;
 use crate::profile::counted;
 use crate::report::{Side, columns, human_power, human_time};
 use crate::slurm::cluster::Cluster;
+use crate::slurm::listing::Reported;
 use crate::slurm::model;
 use crate::tuning::{Figures, Past};
 use crate::units::{Instant, Length, Span};
@@ -191,10 +192,14 @@ fn watch(arguments: &Arguments) -> anyhow::Result<(Vec<Ended>, Duration)> {
     let mut ended: BTreeMap<(u64, u32, Option<u32>), Ended> = BTreeMap::new();
     // The first look shows at once whether the cluster can be read.
     let mut seen = cluster.jobs()?;
+    let mut reported = Reported::default();
     // The last one comes after the end, so that whatever ended before is in it.
     let mut is_last = false;
     loop {
-        for job in &seen {
+        for unread in reported.news(&seen.unread) {
+            warn(&format!("cannot be read: {unread}"));
+        }
+        for job in seen.iter() {
             let is_ours = arguments.partition.is_empty()
                 || job.partitions.iter().any(|name| arguments.partition.contains(name));
             if let Some(one) = of(job, since).filter(|_| is_ours) {

@@ -11,13 +11,13 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, ToSocketAddrs};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::process::{MARK, Ready, Wanted};
-use super::{CONTROLLER, LabError, Plan, packages};
+use super::process::{MARK, Ready, Wanted, path};
+use super::{CONTROLLER, LabError, Plan, Record};
 use crate::setup::{self, Mode, Site};
 
 /// The longest path of a socket, with what is appended to the folder.
@@ -87,7 +87,8 @@ impl Layout {
     }
 
     /// Writes everything that a lab needs before its processes start.
-    pub fn write(&self, plan: &Plan, port: u16, site: &Site) -> Result<(), LabError> {
+    pub(super) fn write(&self, record: &Record, site: &Site) -> Result<(), LabError> {
+        let (plan, port) = (&record.plan, record.port);
         if fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(LabError::Unsuitable(format!(
                 "the folder {} is not empty and is no lab; choose another one, or remove what is in it",
@@ -109,7 +110,11 @@ impl Layout {
         write_file(
             &self.at("env"),
             &format!(
-                "export SLURM_CONF={}\nexport BUSBAR_SOCKET={}\n",
+                "{}export SLURM_CONF={}\nexport BUSBAR_SOCKET={}\n",
+                plan.programs.as_ref().map_or(String::new(), |folder| format!(
+                    "export PATH={0}/bin:{0}/sbin:$PATH\n",
+                    folder.display()
+                )),
                 self.conf().display(),
                 self.at("busbar.sock").display()
             ),
@@ -124,9 +129,9 @@ impl Layout {
         self.write_extras(plan, port)?;
         if plan.busbar.is_some() {
             write_file(&self.at("machine.toml"), &machine(plan.nodes), 0o644)?;
-            write_file(&self.at("busbar.toml"), &daemon(plan.nodes, site.mode), 0o644)?;
+            write_file(&self.at("busbar.toml"), &daemon(plan, site.mode), 0o644)?;
         }
-        write_file(&self.conf(), &self.slurm_conf(plan, port, site), 0o644)
+        write_file(&self.conf(), &self.slurm_conf(record, site), 0o644)
     }
 
     /// The key of tokens, and a database with the configuration of slurmdbd.
@@ -148,7 +153,7 @@ impl Layout {
             "--auth-root-authentication-method=socket",
         ]);
         install.arg(format!("--datadir={}", data.display()));
-        install.env("PATH", super::process::path()).stdin(Stdio::null());
+        install.env("PATH", path(None)).stdin(Stdio::null());
         let made = install.output().map_err(|source| LabError::File {
             what: "make the database in",
             path: data.clone(),
@@ -169,6 +174,7 @@ impl Layout {
         write_file(&self.at("database.sql"), &sql, 0o600)?;
         let conf = format!(
             "AuthType=auth/munge\nAuthInfo=socket={folder}/munge/sock\nDbdHost=localhost\nDbdAddr=127.0.0.1\nDbdPort={dbd}\n\
+             CommunicationParameters=NoInAddrAny\n\
              SlurmUser=root\nPidFile={folder}/state/slurmdbd.pid\nLogFile={folder}/log/slurmdbd.log\n\
              StorageType=accounting_storage/mysql\nStorageHost=127.0.0.1\nStoragePort={database}\nStorageUser=slurm\n\
              StoragePass={password}\nStorageLoc=slurm_acct_db\n",
@@ -249,7 +255,8 @@ impl Layout {
         text + "exit 0\n"
     }
 
-    fn slurm_conf(&self, plan: &Plan, port: u16, site: &Site) -> String {
+    fn slurm_conf(&self, record: &Record, site: &Site) -> String {
+        let (plan, port) = (&record.plan, record.port);
         let nodes = plan.nodes;
         let names = names(nodes);
         let first = u32::from(port) + 1;
@@ -264,6 +271,10 @@ impl Layout {
             ),
             false => "AccountingStorageType=accounting_storage/none\n".to_owned(),
         };
+        let tracked = match plan.extras.accounting && site.mode == Mode::Admit {
+            true => format!("AccountingStorageTRES={}\n", setup::tracked_name(&site.licence)),
+            false => String::new(),
+        };
         let tokens = match plan.extras.rest {
             true => {
                 format!("AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key={folder}/state/jwt.key\n")
@@ -276,6 +287,7 @@ impl Layout {
              ClusterName=lab\n\
              SlurmctldHost=localhost(127.0.0.1)\n\
              SlurmctldPort={port}\n\
+             CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n\
              SlurmUser=root\n\
              SlurmdUser=root\n\
              AuthType=auth/munge\n\
@@ -291,6 +303,7 @@ impl Layout {
              TaskPlugin=task/none\n\
              JobAcctGatherType=jobacct_gather/none\n\
              {accounting}\
+             {tracked}\
              {tokens}\
              SelectType=select/cons_tres\n\
              SelectTypeParameters=CR_CPU\n\
@@ -312,7 +325,7 @@ impl Layout {
              Prolog={folder}/prolog\n\
              Epilog={folder}/epilog\n\
              Licenses={licence}:{watts}\n\
-             NodeName={names} NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports} CPUs={CPUS} RealMemory=1000 State=UNKNOWN\n\
+             NodeName={names} NodeAddr=127.0.0.1 Port={ports} CPUs={CPUS} RealMemory=1000 State=UNKNOWN\n\
              PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=EXCLUSIVE State=UP\n",
             licence = site.licence,
             watts = site.watts,
@@ -320,9 +333,11 @@ impl Layout {
     }
 
     /// The processes of a lab, in the order in which they are started.
-    pub fn wanted(&self, plan: &Plan, port: u16) -> Vec<Wanted> {
+    pub(super) fn wanted(&self, record: &Record) -> Vec<Wanted> {
+        let (plan, port) = (&record.plan, record.port);
         let environment = vec![
             (MARK.to_owned(), self.folder.clone().into_os_string()),
+            ("PATH".to_owned(), path(plan.programs.as_deref())),
             ("SLURM_CONF".to_owned(), self.conf().into_os_string()),
         ];
         let log = |name: &str| self.folder.join("log").join(name);
@@ -365,7 +380,7 @@ impl Layout {
             all.push(wanted("mariadbd".to_owned(), command.to_vec(), log("mariadbd.out"), ready));
             let mut dbd = wanted(
                 "slurmdbd".to_owned(),
-                vec!["slurmdbd".to_owned(), "-D".to_owned()],
+                on_loopback(&["slurmdbd", "-D"]),
                 log("slurmdbd.out"),
                 Some(Ready::Port(dbd_port(port, plan.nodes))),
             );
@@ -373,7 +388,7 @@ impl Layout {
             dbd.environment.push(("HOME".to_owned(), "/root".into()));
             all.push(dbd);
         }
-        let command = ["slurmctld", "-D", "-f", &conf].map(str::to_owned).to_vec();
+        let command = on_loopback(&[CONTROLLER, "-D", "-f", &conf]);
         all.push(wanted(CONTROLLER.to_owned(), command, log("slurmctld.out"), None));
         for number in 1..=plan.nodes {
             let node = format!("n{number}");
@@ -384,7 +399,7 @@ impl Layout {
                 let name = format!("agent.{node}");
                 all.push(wanted(name.clone(), command, log(&format!("{name}.out")), None));
             }
-            let command = ["slurmd", "-D", "-N", &node, "-f", &conf].map(str::to_owned).to_vec();
+            let command = on_loopback(&["slurmd", "-D", "-N", &node, "-f", &conf]);
             let name = format!("slurmd.{node}");
             all.push(wanted(name.clone(), command, log(&format!("{name}.out")), None));
         }
@@ -405,7 +420,7 @@ impl Layout {
                 &address,
             ];
             let mut command = command.map(str::to_owned).to_vec();
-            if !plan.extras.accounting && packages::has_separate_parsers() {
+            if !plan.extras.accounting && record.version.has_separate_parsers() {
                 // The others insist on slurmdbd.
                 command.splice(5..5, ["-s".to_owned(), "openapi/v0.0.38".to_owned()]);
             }
@@ -417,6 +432,26 @@ impl Layout {
         all
     }
 }
+
+/// A daemon of Slurm, which listens on the address of this machine's name. Where that is another one than loopback, the
+/// daemon gets a name of its own.
+fn on_loopback(daemon: &[&str]) -> Vec<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let addresses = (name.trim(), 0).to_socket_addrs();
+    let is_loopback = addresses.is_ok_and(|mut all| all.all(|address| address.ip().is_loopback()));
+    let named: &[&str] = if is_loopback { &[] } else { &NAMED_LOCALHOST };
+    named.iter().chain(daemon).map(|word| (*word).to_owned()).collect()
+}
+
+/// What runs a program on a machine that is called localhost.
+const NAMED_LOCALHOST: [&str; 6] = [
+    "unshare",
+    "--uts",
+    "sh",
+    "-c",
+    "echo localhost >/proc/sys/kernel/hostname && exec \"$@\"",
+    "sh",
+];
 
 /// The number of ports of a lab: slurmctld, the nodes, slurmrestd, slurmdbd and its database, in this order.
 pub fn ports(nodes: u32) -> u32 {
@@ -469,19 +504,24 @@ fn machine(nodes: u32) -> String {
 }
 
 /// The configuration of a daemon for the lab, which has power for two thirds of its nodes.
-fn daemon(nodes: u32, mode: Mode) -> String {
+fn daemon(plan: &Plan, mode: Mode) -> String {
+    let nodes = plan.nodes;
     let agent = |number: u32| {
         format!("  {{ name = \"n{number}\", address = \"nodes/n{number}/socket\" }},\n")
     };
     let agents: String = (1..=nodes).map(agent).collect();
     let mode = if mode == Mode::Admit { Mode::Admit } else { Mode::Steer };
     let names = names(nodes);
+    let programs = plan
+        .programs
+        .as_ref()
+        .map_or(String::new(), |folder| format!("programs = \"{}/bin\"\n", folder.display()));
     format!(
         "# Written by 'busbar lab': busbar serve --config busbar.toml\n\
          state = \"busbar\"\nsocket = \"busbar.sock\"\nmachine = \"machine.toml\"\n\
          budget = \"67%\"\npolicy = \"share\"\nperiod = \"500ms\"\nsee_all = true\n\
          [engine]\nkind = \"slurm\"\ndeadline = \"15s\"\n\
-         [slurm]\nmode = \"{mode}\"\nconf = \"slurm.conf\"\nnodes = \"{names}\"\nperiod = \"500ms\"\n\
+         [slurm]\nmode = \"{mode}\"\nconf = \"slurm.conf\"\nnodes = \"{names}\"\nperiod = \"500ms\"\n{programs}\
          [agents]\nlease = \"10s\"\nwithin = \"3s\"\nnodes = [\n{agents}]\n"
     )
 }
@@ -536,4 +576,28 @@ fn write_secret(path: &Path) -> Result<(), LabError> {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(&key)
     };
     write().map_err(|source| LabError::File { what: "write", path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_can_have_a_name_of_its_own() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: a name of its own (only root can give one)");
+            return;
+        }
+        let path = "/proc/sys/kernel/hostname";
+        let before = fs::read_to_string(path).unwrap();
+        let (program, arguments) = NAMED_LOCALHOST.split_first().unwrap();
+        let printed = Command::new(program).args(arguments).args(["cat", path]).output().unwrap();
+        let error = String::from_utf8_lossy(&printed.stderr);
+        if error.contains("not permitted") {
+            println!("skipped: a name of its own ({error})");
+            return;
+        }
+        assert_eq!(String::from_utf8_lossy(&printed.stdout), "localhost\n", "{error}");
+        assert_eq!(fs::read_to_string(path).unwrap(), before);
+    }
 }

@@ -1,11 +1,14 @@
 //! Slurm on a machine that has none: the packages of Debian.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use super::process;
-use super::{Extras, LabError};
+use super::{CONTROLLER, Extras, LabError};
+use crate::program::Programs;
+use crate::version::Version;
 
 /// What a lab needs of Slurm, as programs, and the packages of Debian that hold them.
 const SLURM: (&[&str], &[&str]) = (
@@ -20,11 +23,14 @@ const REST: (&[&str], &[&str]) = (&["slurmrestd"], &["slurmrestd", "slurm-wlm-jw
 const ACCOUNTING: (&[&str], &[&str]) =
     (&["slurmdbd", "mariadbd", "mariadb-install-db"], &["slurmdbd", "mariadb-server"]);
 
-/// The programs that are missing for a lab.
+/// The programs that are missing for a lab with the Slurm of this machine.
 pub fn missing(extras: Extras) -> Vec<&'static str> {
-    let path = process::path();
+    missing_in(&process::path(None), extras)
+}
+
+fn missing_in(path: &OsStr, extras: Extras) -> Vec<&'static str> {
     let is_there =
-        |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+        |program: &str| std::env::split_paths(path).any(|folder| folder.join(program).is_file());
     let programs = needed(extras).into_iter().flat_map(|(programs, _)| programs.iter().copied());
     programs.filter(|program| !is_there(program)).collect()
 }
@@ -34,6 +40,25 @@ fn needed(extras: Extras) -> Vec<(&'static [&'static str], &'static [&'static st
     needed.extend(extras.rest.then_some(REST));
     needed.extend(extras.accounting.then_some(ACCOUNTING));
     needed
+}
+
+/// The version of Slurm in these folders. Commands do not say it before there is a configuration.
+pub fn version(path: &OsStr) -> Result<Version, LabError> {
+    let printed = Programs::default().with_variable("PATH", path).run(CONTROLLER, &["-V"])?;
+    printed.out.parse().map_err(|error| LabError::Unsuitable(format!("{CONTROLLER} -V: {error}")))
+}
+
+/// Whether another Slurm than that of the machine is complete.
+pub fn check(folder: &Path, extras: Extras) -> Result<(), LabError> {
+    let missing = missing_in(&process::path(Some(folder)), extras);
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(LabError::Unsuitable(format!(
+            "there is no {} in bin and sbin of {}, nor in the path",
+            missing.join(", "),
+            folder.display()
+        ))),
+    }
 }
 
 /// Installs what is missing. It is tried twice, since package caches fail at times.
@@ -87,14 +112,4 @@ fn install(extras: Extras) -> Result<(), String> {
     let mut arguments = vec!["install", "-y", "-qq", "--no-install-recommends"];
     arguments.extend(needed(extras).into_iter().flat_map(|(_, packages)| packages.iter().copied()));
     apt(&arguments)
-}
-
-/// Whether slurmrestd is one of the versions in which each data parser is a plug-in of its own, for jobs
-/// and for accounting.
-pub fn has_separate_parsers() -> bool {
-    let printed = Command::new("slurmrestd").arg("-V").env("PATH", process::path()).output();
-    let version = printed.ok().and_then(|output| {
-        String::from_utf8_lossy(&output.stdout).parse::<crate::version::Version>().ok()
-    });
-    version.is_some_and(|version| (version.major, version.minor) < (23, 2))
 }

@@ -113,7 +113,7 @@ impl Processes {
         let error = log.try_clone().map_err(|source| failed("write", &wanted.log, source))?;
         // `setsid` becomes the program, so that the number is the program's.
         let mut command = Command::new("setsid");
-        command.args(&wanted.command).env_clear().env("PATH", path()).env("LC_ALL", "C");
+        command.args(&wanted.command).env_clear().env("PATH", path(None)).env("LC_ALL", "C");
         command.envs(wanted.environment.iter().cloned()).current_dir("/");
         command.stdin(Stdio::null()).stdout(log).stderr(error);
         let mut child =
@@ -252,9 +252,15 @@ fn is_step_of(pid: u32, folder: &Path) -> bool {
             .any(|file| fs::read_link(file.path()).is_ok_and(|target| target.starts_with(folder)))
 }
 
-/// Where programs are looked for: also in the folders for root, which not every root has in its path.
-pub fn path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
+/// Where programs are looked for: first where another Slurm is, and also in the folders for root, which not every root has
+/// in its path.
+pub fn path(programs: Option<&Path>) -> OsString {
+    let mut path = OsString::new();
+    for folder in programs.iter().flat_map(|folder| [folder.join("bin"), folder.join("sbin")]) {
+        path.push(folder);
+        path.push(":");
+    }
+    path.push(std::env::var_os("PATH").unwrap_or_default());
     path.push(":/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin");
     path
 }

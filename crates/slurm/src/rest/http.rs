@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use crate::error::SlurmError;
@@ -26,6 +27,51 @@ impl fmt::Display for Address {
         match self {
             Address::Unix(path) => path.display().fmt(f),
             Address::Tcp(place) => f.write_str(place),
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    /// Reads `http://host:6820` and `/run/slurmrestd/socket`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with('/') {
+            return Ok(Address::Unix(text.into()));
+        }
+        let place = text.strip_prefix("http://").map(|place| place.trim_end_matches('/'));
+        let port =
+            place.and_then(|place| place.rsplit_once(':')).map(|(_, port)| port.parse::<u16>());
+        match (place, port) {
+            (Some(place), Some(Ok(_))) if !place.contains('/') => {
+                Ok(Address::Tcp(place.to_owned()))
+            }
+            _ => Err(format!(
+                "'{text}' is no place of slurmrestd; write http://localhost:6820 or the path of a socket"
+            )),
+        }
+    }
+}
+
+impl Address {
+    /// Whether what is said stays on this machine.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Address::Unix(_) => true,
+            Address::Tcp(place) => {
+                let host = place.rsplit_once(':').map_or(place.as_str(), |(host, _)| host);
+                let host = host.trim_start_matches('[').trim_end_matches(']');
+                host == "localhost"
+                    || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+        }
+    }
+
+    /// The address as a configuration has it.
+    pub fn written(&self) -> String {
+        match self {
+            Address::Unix(path) => path.display().to_string(),
+            Address::Tcp(place) => format!("http://{place}"),
         }
     }
 }
@@ -255,6 +301,26 @@ fn unchunk(mut rest: &[u8]) -> Result<Option<Vec<u8>>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_are_read() {
+        for (text, is_local) in [
+            ("http://localhost:6820", true),
+            ("http://127.0.0.1:6820", true),
+            ("http://[::1]:6820", true),
+            ("/run/slurmrestd/socket", true),
+            ("http://head:6820", false),
+            ("http://127.0.0.1.example.org:6820", false),
+        ] {
+            let address: Address = text.parse().unwrap();
+            assert_eq!((address.is_local(), address.written().as_str()), (is_local, text));
+        }
+        for text in
+            ["", "head:6820", "https://head:6820", "http://head", "http://head:x", "http://a/b:1"]
+        {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn answers_are_read_in_parts() {

@@ -11,18 +11,23 @@ local LICENCE = "@LICENCE@"
 local LAYERED = "@LAYERED@"
 local NODE_WATTS = @NODE_WATTS@
 local NODE_CPUS = @NODE_CPUS@
+local NODE_GPUS = @NODE_GPUS@
+-- The watts of a GPU by its type; under "" those of types that are not named.
+local GPU_WATTS = { @GPU_WATTS@ }
 local PARTITION_WATTS = { @PARTITION_WATTS@ }
 local APP_WATTS = { @APP_WATTS@ }
 local OPERATORS = { [0] = true, @OPERATORS@ }
 
--- Whether the site has given the cluster back to Slurm.
+-- Whether the site has given the cluster back to Slurm. The file is there in any case, and says so: slurmctld may take the error of a
+-- missing file for its own.
 local function is_off()
   local file = io.open(OFF, "r")
-  if file then
-    file:close()
-    return true
+  if not file then
+    return false
   end
-  return false
+  local said = file:read("*l")
+  file:close()
+  return said ~= "on"
 end
 
 -- A number, or nil if the user did not say it.
@@ -128,21 +133,99 @@ local function with_wait(comment)
   return rest .. "; " .. WAIT
 end
 
+-- The most watts of any GPU; 0 if GPUs are not counted.
+local MOST_OF_GPU = 0
+for _, watts in pairs(GPU_WATTS) do
+  MOST_OF_GPU = math.max(MOST_OF_GPU, watts)
+end
+
+-- How many GPUs one of Slurm's lists asks for, such as "gres:gpu:a100:2,gres/gpu=1", and their watts; nil if that cannot be
+-- read. A GPU whose type is not said may be any.
+local function read_gpus(list)
+  local count, watts = 0, 0
+  for part in string.gmatch(list or "", "[^,]+") do
+    local words = {}
+    for word in string.gmatch(part, "[^:=/%s]+") do
+      words[#words + 1] = word
+    end
+    if words[1] == "gres" then
+      table.remove(words, 1)
+    end
+    if words[1] == "mps" or words[1] == "shard" then
+      return nil
+    end
+    if words[1] == "gpu" then
+      local kind, number = words[2], words[3]
+      if not number and (not kind or string.match(kind, "^%d+$")) then
+        kind, number = nil, kind
+      end
+      number = number or "1"
+      if words[4] or not string.match(number, "^%d+$") then
+        return nil
+      end
+      local each = kind and (GPU_WATTS[kind] or GPU_WATTS[""]) or MOST_OF_GPU
+      count = count + tonumber(number)
+      watts = watts + tonumber(number) * each
+    end
+  end
+  return count, watts
+end
+
 -- How many nodes a job may get at most, as far as it says.
 local function most_nodes(job_desc)
   local nodes = given(job_desc.max_nodes) or given(job_desc.min_nodes)
   if nodes and nodes > 0 then
     return nodes
   end
-  local tasks = given(job_desc.num_tasks) or 1
-  if tasks < 1 then
-    tasks = 1
-  end
+  local tasks = math.max(1, given(job_desc.num_tasks) or 1)
+  nodes = tasks
   if NODE_CPUS > 0 then
     local cpus = given(job_desc.cpus_per_task) or 1
-    return math.max(1, math.ceil(tasks * cpus / NODE_CPUS))
+    nodes = math.max(1, math.ceil(tasks * cpus / NODE_CPUS))
   end
-  return tasks
+  if NODE_GPUS > 0 then
+    nodes = math.max(nodes, math.ceil((read_gpus(job_desc.tres_per_job) or 0) / NODE_GPUS))
+  end
+  return nodes
+end
+
+-- The watts of the GPUs of a job, and the most that may be on one of its nodes. What cannot be read counts as all GPUs.
+local function gpu_watts(job, nodes)
+  if MOST_OF_GPU == 0 then
+    return 0, 0
+  end
+  local of_node = NODE_GPUS * MOST_OF_GPU
+  local all = nodes * of_node
+  local tasks = given(job.num_tasks)
+  local sockets = given(job.sockets_per_node)
+  local asked = {
+    { job.tres_per_node, nodes },
+    { job.tres_per_job, 1 },
+    { job.tres_per_task, tasks },
+    { job.tres_per_socket, sockets and sockets * nodes },
+  }
+  -- They are ways to say the same, so that the largest counts.
+  local most, on_node, is_asked = 0, of_node, false
+  for place = 1, 4 do
+    local count, watts = read_gpus(asked[place][1])
+    local times = asked[place][2]
+    if not count or (count > 0 and not times) then
+      return all, of_node
+    end
+    if count > 0 then
+      is_asked = true
+      most = math.max(most, watts * times)
+      on_node = place == 1 and watts or on_node
+    end
+  end
+  local share = given(job.ntasks_per_gpu) or given(job.ntasks_per_tres)
+  if share and share > 0 and not is_asked then
+    if not tasks then
+      return all, of_node
+    end
+    most = math.ceil(tasks / share) * MOST_OF_GPU
+  end
+  return most, math.min(most, on_node)
 end
 
 local function watts_per_node(names, words)
@@ -159,8 +242,8 @@ end
 -- The licences of a job without Busbar's.
 local function other_licences(licences)
   local kept = {}
-  for part in string.gmatch(licences or "", "[^,]+") do
-    local name = string.match(part, "^[^:=@(]*")
+  for part in string.gmatch(licences or "", "[^,;]+") do
+    local name = string.match(part, "^%s*([^:=@(%s]*)")
     if name ~= LICENCE and (LAYERED == "" or name ~= LAYERED) then
       kept[#kept + 1] = part
     end
@@ -168,17 +251,39 @@ local function other_licences(licences)
   return kept
 end
 
+-- The licences of a job on so many nodes, with one for each watt, and how many those are.
+local function licences_for(job, nodes, names, words)
+  local of_node = watts_per_node(names, words)
+  local of_gpus, of_gpus_on_node = gpu_watts(job, nodes)
+  local watts = math.ceil(nodes * of_node + of_gpus)
+  local licences = other_licences(job.licenses)
+  licences[#licences + 1] = string.format("%s:%d", LICENCE, watts)
+  if LAYERED ~= "" then
+    -- Slurm counts this for each node.
+    licences[#licences + 1] = string.format("%s:%d", LAYERED, math.ceil(of_node + of_gpus_on_node))
+  end
+  return table.concat(licences, ","), watts
+end
+
+-- Whether only some of the partitions are Busbar's; the user is told.
+local function is_mixed(names)
+  local ours = count_ours(names)
+  if ours == 0 or ours == #names then
+    return false
+  end
+  slurm.log_user("busbar: the job names partitions that Busbar looks after and others; name only the ones or the others")
+  return true
+end
+
 function busbar_submit(job_desc, part_list, submit_uid)
   if MODE == "watch" or is_off() then
     return slurm.SUCCESS
   end
   local names = partitions_of(job_desc, part_list)
-  local ours = count_ours(names)
-  if ours == 0 then
+  if count_ours(names) == 0 then
     return slurm.SUCCESS
   end
-  if ours < #names then
-    slurm.log_user("busbar: the job names partitions that Busbar looks after and others; name only the ones or the others")
+  if is_mixed(names) then
     return slurm.ERROR
   end
   local words, wrong = read_words(job_desc.comment)
@@ -204,16 +309,14 @@ function busbar_submit(job_desc, part_list, submit_uid)
     job_desc.shared = 0
     return slurm.SUCCESS
   end
-  local nodes = most_nodes(job_desc)
-  local of_node = watts_per_node(names, words)
-  local watts = nodes * of_node
-  local licences = other_licences(job_desc.licenses)
-  licences[#licences + 1] = string.format("%s:%d", LICENCE, watts)
-  if LAYERED ~= "" then
-    -- Slurm counts this for each node.
-    licences[#licences + 1] = string.format("%s:%d", LAYERED, of_node)
+  if string.find(job_desc.licenses or "", "|", 1, true) then
+    -- Slurm takes either a choice of licences or several of them, and one for each watt must be among them.
+    slurm.log_user("busbar: a choice of licences ('|') is not possible here, as the watts of a job are licences too; name one of them")
+    return slurm.ERROR
   end
-  job_desc.licenses = table.concat(licences, ",")
+  local nodes = most_nodes(job_desc)
+  local licences, watts = licences_for(job_desc, nodes, names, words)
+  job_desc.licenses = licences
   -- No more nodes than are paid for, and no others' jobs on them.
   job_desc.max_nodes = nodes
   job_desc.min_nodes = math.min(given(job_desc.min_nodes) or nodes, nodes)
@@ -222,19 +325,73 @@ function busbar_submit(job_desc, part_list, submit_uid)
   return slurm.SUCCESS
 end
 
+-- A job that waits counts with other watts if it moves to another partition or names another application, whoever does that.
+local function count_again(job_desc, job_rec, part_list)
+  local is_waiting = (given(job_rec.job_state) or 0) % 256 == 0
+  if not is_waiting or job_desc.licenses or not (job_desc.partition or job_desc.comment) then
+    return
+  end
+  local partition = job_desc.partition or job_rec.partition
+  local names = partitions_of({ partition = partition }, part_list)
+  local words = read_words(job_desc.comment or job_rec.comment)
+  local nodes = given(job_rec.max_nodes) or 0
+  if nodes == 0 then
+    nodes = given(job_rec.min_nodes) or 1
+  end
+  local job = {
+    licenses = job_rec.licenses,
+    tres_per_node = job_rec.tres_per_node,
+    tres_per_job = job_rec.tres_per_job,
+    tres_per_task = job_rec.tres_per_task,
+    tres_per_socket = job_rec.tres_per_socket,
+  }
+  local licences = licences_for(job, nodes, names, words or {})
+  if licences ~= job_rec.licenses then
+    job_desc.licenses = licences
+  end
+end
+
+-- Whether somebody wants to change the GPUs of a job, which are counted.
+local function changes_gpus(job_desc, job_rec)
+  local is_by_task = given(job_desc.num_tasks) and read_gpus(job_rec.tres_per_task) ~= 0
+  local changes = is_by_task
+    or job_desc.tres_per_node
+    or job_desc.tres_per_job
+    or job_desc.tres_per_task
+    or job_desc.tres_per_socket
+    or given(job_desc.ntasks_per_tres)
+  return MOST_OF_GPU > 0 and changes
+end
+
+-- Whether a job is Busbar's to release: its mark may go on with why it waits.
+local function is_marked(job_rec)
+  local comment = job_rec.admin_comment or ""
+  return comment == MARK or string.sub(comment, 1, #MARK + 1) == MARK .. ":"
+end
+
 function busbar_modify(job_desc, job_rec, part_list, modify_uid)
-  if MODE == "watch" or OPERATORS[modify_uid] or is_off() then
+  if MODE == "watch" or is_off() then
     return slurm.SUCCESS
   end
   local names = partitions_of({ partition = job_rec.partition }, part_list)
+  local wanted = job_desc.partition and partitions_of(job_desc, part_list) or names
+  if OPERATORS[modify_uid] then
+    if MODE == "admit" and count_ours(wanted) > 0 then
+      count_again(job_desc, job_rec, part_list)
+    end
+    return slurm.SUCCESS
+  end
+  if job_desc.partition and is_mixed(wanted) then
+    return slurm.ERROR
+  end
   if count_ours(names) == 0 then
-    if job_desc.partition and count_ours(partitions_of(job_desc, part_list)) > 0 then
+    if count_ours(wanted) > 0 then
       slurm.log_user("busbar: a job cannot be moved into a partition that Busbar looks after; submit it there")
       return slurm.ERROR
     end
     return slurm.SUCCESS
   end
-  if job_desc.partition and count_ours(partitions_of(job_desc, part_list)) == 0 then
+  if count_ours(wanted) == 0 then
     slurm.log_user("busbar: the job cannot be moved out of Busbar's partitions; submit it again")
     return slurm.ERROR
   end
@@ -246,7 +403,7 @@ function busbar_modify(job_desc, job_rec, part_list, modify_uid)
     end
   end
   if MODE == "steer" then
-    if job_rec.admin_comment ~= MARK then
+    if not is_marked(job_rec) then
       return slurm.SUCCESS
     end
     if job_desc.req_nodes then
@@ -271,6 +428,11 @@ function busbar_modify(job_desc, job_rec, part_list, modify_uid)
     slurm.log_user("busbar: the nodes and licences of a job decide about its watts; submit it again to change them")
     return slurm.ERROR
   end
+  if changes_gpus(job_desc, job_rec) then
+    slurm.log_user("busbar: the GPUs of a job decide about its watts; submit it again to change them")
+    return slurm.ERROR
+  end
+  count_again(job_desc, job_rec, part_list)
   return slurm.SUCCESS
 end
 

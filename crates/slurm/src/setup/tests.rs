@@ -1,5 +1,7 @@
 use super::*;
 
+mod plug_in;
+
 #[test]
 fn the_plug_in_is_filled_in() {
     let mut site = Site::new(Mode::Admit);
@@ -14,7 +16,16 @@ fn the_plug_in_is_filled_in() {
     assert!(text.contains("local APP_WATTS = { [\"lulesh\"] = 150 }"));
     assert!(text.contains("[0] = true, [977] = true"));
     assert!(text.contains("local ALL = false"));
-    for key in ["@OFF@", "@ALL@", "@NODE_WATTS@", "@NODE_CPUS@", "@OPERATORS@", "@WAIT@"] {
+    for key in [
+        "@OFF@",
+        "@ALL@",
+        "@NODE_WATTS@",
+        "@NODE_CPUS@",
+        "@NODE_GPUS@",
+        "@GPU_WATTS@",
+        "@OPERATORS@",
+        "@WAIT@",
+    ] {
         assert!(!text.contains(key), "{key}");
     }
 }
@@ -28,6 +39,12 @@ fn names_that_would_be_lua_are_refused() {
     let site = Site { off_file: "/etc/it's".into(), ..Site::new(Mode::Steer) };
     assert!(site.mistake().unwrap().contains("/etc/it's"));
     assert!(Site::new(Mode::Admit).mistake().unwrap().contains("feed"));
+    let gpu = |kind: &str| BTreeMap::from([(kind.to_owned(), 300)]);
+    let site = Site { watts: 4000, gpu_watts: gpu(""), ..Site::new(Mode::Admit) };
+    assert!(site.mistake().unwrap().contains("--node-gpus"));
+    assert_eq!(Site { node_gpus: 4, ..site.clone() }.mistake(), None);
+    let site = Site { node_gpus: 4, gpu_watts: gpu("a\"100"), ..site };
+    assert!(site.mistake().unwrap().contains("cannot be the name"));
 }
 
 #[test]
@@ -44,6 +61,15 @@ fn lines_and_units_follow_the_mode() {
     );
     assert!(lines(Mode::Admit).contains("Licenses=power:4000\n"));
     assert!(lines(Mode::Admit).contains("resources.yaml"));
+    assert!(lines(Mode::Steer).contains("#   PartitionName=... Exclusive=NODE\n"));
+    // Without slurmdbd, slurmctld does not start with this line.
+    assert!(!lines(Mode::Admit).contains("\nAccountingStorageTRES"));
+    let tracked = ["gres/gpu", "license/power"].map(str::to_owned).to_vec();
+    for tracked in [tracked[..1].to_vec(), tracked.clone()] {
+        let site = Site { watts: 4000, tracked: Some(tracked), ..Site::new(Mode::Admit) };
+        let lines = conf_lines(&site, version, Path::new("/p"), Path::new("/e"));
+        assert!(lines.contains("\nAccountingStorageTRES=gres/gpu,license/power\n"), "{lines}");
+    }
     let old = conf_lines(
         &Site { watts: 4000, ..Site::new(Mode::Admit) },
         "22.05.8".parse().unwrap(),
@@ -51,6 +77,7 @@ fn lines_and_units_follow_the_mode() {
         Path::new("/e"),
     );
     assert!(!old.contains("resources.yaml"));
+    assert!(old.contains("#   PartitionName=... OverSubscribe=EXCLUSIVE\n"));
     assert_eq!(drop_ins(&Site::new(Mode::Watch)).len(), 1);
     assert!(prolog(&Site::new(Mode::Steer)).contains("'/usr/bin/busbar' agent status"));
     for mode in [Mode::Watch, Mode::Steer, Mode::Admit] {
@@ -118,9 +145,13 @@ fn layers_have_names_in_later_versions() {
 fn the_plug_in_is_switched_off_and_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("busbar.off");
+    assert!(!is_off(&file), "where there is none, it is on");
     switch_off(&file).unwrap();
-    assert!(file.exists());
+    assert!(is_off(&file));
     switch_on(&file).unwrap();
     switch_on(&file).unwrap();
-    assert!(!file.exists());
+    assert!(file.exists() && !is_off(&file));
+    // As former versions and people write it.
+    fs::write(&file, "").unwrap();
+    assert!(is_off(&file));
 }
