@@ -134,7 +134,7 @@ assumed: jobs take all of the time they ask for
         &daemon,
         &["status"],
         "
-      daemon  version 0.1.0, process 4711, since 2026-01-02 03:04:05
+      daemon  version 0.1.0, process 4711 on atlas, since 2026-01-02 03:04:05
       policy  easy
       engine  local
      machine  demo, 6 nodes, 3 of them idle

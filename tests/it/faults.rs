@@ -5,7 +5,7 @@
 //! up again, line by line ([`books`]). `disk`, `clock` and `unheeded` drive a daemon by hand, cycle by cycle, with an
 //! engine that runs nothing ([`by_hand`]). `full` is about the real program on a full disk, `inherited` is about what a job gets from whoever started the
 //! daemon, `managed` about service managers and control groups, `refused` about daemons that must not begin,
-//! `vanished` about files that are removed under a daemon, `stopped` about what follows a stop.
+//! `vanished` about files that are removed under a daemon, `stopped` about what follows a stop, `stands_by` about a second daemon.
 //!
 //! All of it is short. `BUSBAR_FAULTS=N` asks for the long form: N kills under each policy, and 25 times as
 //! many jobs in one daemon's life. The figures in `docs/reference/live-faults.md` are what it prints with
@@ -28,6 +28,7 @@ mod managed;
 pub(crate) mod refused;
 pub(crate) mod served;
 mod soak;
+mod stands_by;
 mod stopped;
 mod switched;
 mod tuned;

@@ -129,6 +129,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "units",
             "digits",
             "rows",
+            "parallel",
             "heterogeneity",
             "job",
             "machine",

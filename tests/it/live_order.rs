@@ -13,7 +13,7 @@ mod served;
 pub(crate) mod workload;
 
 use busbar::live::engine::Allotment;
-use busbar::live::job::EventKind;
+use busbar::live::job::{ChangeReason, EventKind};
 use busbar::live::setup::Setup;
 use busbar::live::wire::HistoryLine;
 use busbar::machine::Machine;
@@ -124,6 +124,8 @@ impl Told {
                     let has = Has::allotment(allotment, names_nodes);
                     told.steps.push(Step { at, job: *job, starts: true, has });
                 }
+                // Nobody decided that: it says which nodes an engine has chosen.
+                EventKind::Changed { reason: ChangeReason::Placed, .. } => (),
                 EventKind::Changed { job, allotment, .. } => {
                     let has = Has::allotment(allotment, names_nodes);
                     told.steps.push(Step { at, job: *job, starts: false, has });

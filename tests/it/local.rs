@@ -63,6 +63,7 @@ impl Place {
             owner: None,
             allotment: on(&[0], 1_000_000),
             handle: None,
+            is_free: false,
         }
     }
 

@@ -15,12 +15,13 @@ use busbar::slurm::error::SlurmError;
 use busbar::slurm::hosts::HostList;
 use busbar::slurm::lab::{CONTROLLER, Extras, Lab, packages};
 use busbar::slurm::model::{Hold, Job, JobRef, JobState};
-use busbar::slurm::rest::Rest;
+use busbar::slurm::rest::{Credentials, Rest};
 use busbar::slurm::setup;
 
 use crate::patience::{PATIENCE, wait_for, wait_or, wait_until};
 
 mod accounting;
+mod admit;
 mod daemon;
 
 /// Somebody who is not root.
@@ -33,8 +34,25 @@ struct Running {
     cluster: Commands,
 }
 
+/// The folder of another Slurm than the one that is installed, if BUSBAR_SLURM_PROGRAMS names it: all of these tests can be tried on it.
+fn other_slurm() -> Option<PathBuf> {
+    std::env::var_os("BUSBAR_SLURM_PROGRAMS").map(PathBuf::from)
+}
+
 fn busbar(arguments: &[&str], folder: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
+    if let (Some(programs), ["lab", "up", ..]) = (other_slurm(), arguments) {
+        let (act, rest) = arguments.split_at(2);
+        return command
+            .args(act)
+            .arg("--programs")
+            .arg(programs)
+            .args(rest)
+            .arg("--folder")
+            .arg(folder)
+            .output()
+            .unwrap();
+    }
     command.args(arguments).arg("--folder").arg(folder).output().unwrap()
 }
 
@@ -87,6 +105,15 @@ impl Running {
         }
     }
 
+    /// What a program of Slurm prints, if it succeeds.
+    fn ask(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
+        let printed = self.lab.programs().run(program, arguments).unwrap();
+        match printed.status.success() {
+            true => Ok(printed.out),
+            false => Err(printed.error),
+        }
+    }
+
     /// What Slurm says of a job. Its programs fail without a word if they are held up while they wait for an answer.
     fn job(&self, job: u32) -> Job {
         let look = || Some(self.cluster.job(JobRef::whole(job)).ok()?.remove(0));
@@ -114,6 +141,41 @@ impl Running {
         let again = busbar(&["lab", "down"], &self.place());
         assert!(text(&again).contains("there is no lab"), "{}", text(&again));
     }
+}
+
+/// The addresses on which a process listens, as the kernel writes them.
+fn listens_on(pid: u32) -> Vec<String> {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let links: Vec<PathBuf> = files.filter_map(|file| fs::read_link(file.path()).ok()).collect();
+    let mut found = Vec::new();
+    for table in ["tcp", "tcp6"] {
+        let table = fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+        for line in table.lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let socket = PathBuf::from(format!("socket:[{}]", words[9]));
+            // A socket in this state takes connections.
+            if words[3] == "0A" && links.contains(&socket) {
+                found.push(words[1].split(':').next().unwrap().to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// Asserts that nobody outside this machine can reach a lab.
+fn assert_on_loopback(lab: &Lab) {
+    const LOOPBACK: &str = "0100007F";
+    let mut listening = 0;
+    for member in lab.members().unwrap() {
+        let addresses = listens_on(member.pid.unwrap());
+        assert!(
+            addresses.iter().all(|address| address == LOOPBACK),
+            "{}: {addresses:?}",
+            member.name
+        );
+        listening += addresses.len();
+    }
+    assert!(listening > lab.nodes() as usize, "slurmctld and the nodes listen");
 }
 
 impl Drop for Running {
@@ -169,7 +231,7 @@ fn jobs_are_steered_on_a_real_slurm() {
     cluster.hold(&[JobRef::whole(first), JobRef::whole(others[1])]).unwrap();
     assert_eq!(running.job(first).hold, Some(Hold::Admin));
     // Text and JSON say the same.
-    assert_eq!(sorted(cluster.jobs().unwrap()), sorted(cluster.jobs_by_json().unwrap()));
+    assert_eq!(sorted(cluster.jobs().unwrap().read), sorted(cluster.jobs_by_json().unwrap().read));
 
     // It starts on exactly the nodes that it is given, and draws there.
     let update = JobUpdate {
@@ -221,14 +283,14 @@ fn jobs_are_steered_on_a_real_slurm() {
         let saved = fs::read(running.place().join("state/job_state")).unwrap_or_default();
         saved.windows(said.len()).any(|part| part == said.as_bytes())
     });
-    let before = sorted(cluster.jobs().unwrap());
+    let before = sorted(cluster.jobs().unwrap().read);
     running.lab.kill(CONTROLLER).unwrap();
     let quick = Commands::new(running.lab.programs().with_patience(Duration::from_secs(3)));
     let error = quick.jobs().unwrap_err();
     assert!(error.is_uncertain(), "{error}");
     running.lab.start(CONTROLLER).unwrap();
     running.lab.await_nodes().unwrap();
-    let after = sorted(cluster.jobs().unwrap());
+    let after = sorted(cluster.jobs().unwrap().read);
     let brief = |jobs: &[Job]| {
         jobs.iter().map(|job| (job.id, job.hold, job.nodes.clone())).collect::<Vec<_>>()
     };
@@ -330,7 +392,7 @@ fn slurm_admits_jobs_within_a_budget_that_moves() {
     // The budget rises, and nothing but that lets more start.
     reserve(200).unwrap();
     await_count(3);
-    let licence = cluster.licences().unwrap().remove(0);
+    let licence = cluster.licences().unwrap().read.remove(0);
     assert_eq!((licence.total, licence.used, licence.reserved), (800, 600, 200));
     // A running job is given fewer watts, and another one fits.
     let fewer = BTreeMap::from([("power".to_owned(), 100)]);
@@ -356,6 +418,7 @@ fn slurm_admits_jobs_within_a_budget_that_moves() {
 #[test]
 fn slurmrestd_says_and_does_the_same() {
     let Some(running) = Running::start("3", "steer", &["--rest"]) else { return };
+    assert_on_loopback(&running.lab);
     let cluster = &running.cluster;
     let jobs = [
         running.submit(
@@ -370,14 +433,15 @@ fn slurmrestd_says_and_does_the_same() {
     running.await_job(jobs[2], "failed", |job| job.state == JobState::Failed);
     cluster.drain(&hosts("n3"), "busbar: no agent").unwrap();
     let address = running.lab.rest_address().unwrap();
-    let rest =
-        Rest::connect(address.clone(), Some(running.lab.rest_token().unwrap()), cluster.clone())
-            .unwrap();
+    // There is no file with a token, so they are made.
+    let credentials = Credentials::new("root", None);
+    let rest = Rest::new(address.clone(), Some(credentials), cluster.clone());
     assert_eq!(rest.version().unwrap(), cluster.version().unwrap());
-    assert_eq!(sorted(rest.jobs().unwrap()), sorted(cluster.jobs().unwrap()));
+    assert_eq!(sorted(rest.jobs().unwrap().read), sorted(cluster.jobs().unwrap().read));
     assert_eq!(rest.nodes().unwrap(), cluster.nodes().unwrap());
     assert_eq!(rest.partitions().unwrap()[0].nodes, cluster.partitions().unwrap()[0].nodes);
     assert_eq!(rest.reservations().unwrap(), cluster.reservations().unwrap());
+    assert_eq!(rest.licences().unwrap(), cluster.licences().unwrap());
     let job = JobRef::whole(jobs[0]);
     let update = JobUpdate {
         nodes: Some((2, 2)),
@@ -392,7 +456,7 @@ fn slurmrestd_says_and_does_the_same() {
     running.await_job(jobs[0], "cancelled", |job| job.state == JobState::Cancelled);
     let missing = rest.update(JobRef::whole(999_999), &update);
     assert!(matches!(missing, Err(SlurmError::NoSuchJob { .. })), "{missing:?}");
-    assert!(Rest::connect(address, None, cluster.clone()).is_err());
+    assert!(Rest::new(address, None, cluster.clone()).jobs().is_err());
     running.down();
 }
 
@@ -407,6 +471,7 @@ fn jobs_change_their_size_again_and_again_with_accounting() {
         return;
     }
     let Some(running) = Running::start("4", "steer", &["--accounting"]) else { return };
+    assert_on_loopback(&running.lab);
     let cluster = &running.cluster;
     let number = running.submit(&["-N4", "-t300", "--wrap", "sleep infinity"], Some(NOBODY));
     let job = JobRef::whole(number);

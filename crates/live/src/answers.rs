@@ -3,8 +3,10 @@
 //! The name of a job, its command and request, and the reason why it could not be run (which may
 //! contain paths) are shown to its owner and to operators only ([`Viewer`]).
 
+use std::collections::BTreeMap;
+
 use super::controller::Controller;
-use super::engine::End;
+use super::engine::{End, Wait};
 use super::finished::FinishedJob;
 use super::job::{EndReason, Entry, EventKind, JobOutcome, Phase, Program};
 use super::setup::Viewer;
@@ -34,6 +36,17 @@ impl Controller {
             line.needs = self.scheduler().nominal_power(entry.number);
         }
         line
+    }
+
+    /// Why the jobs wait that came through the engine, by what it calls them.
+    pub fn waits_elsewhere(&self, expected: impl Fn(u64) -> Option<i64>) -> BTreeMap<String, Wait> {
+        let waiting = self.jobs().values().filter(|entry| entry.phase == Phase::Waiting);
+        let wait = |entry: &Entry| {
+            let handle = entry.handle.clone()?;
+            let (reason, expected) = (self.waits(entry).1, expected(entry.number));
+            Some((handle, Wait { reason, expected }))
+        };
+        waiting.filter_map(wait).collect()
     }
 
     /// The state of a waiting job, and why it waits.
@@ -69,7 +82,11 @@ impl Controller {
     pub fn nodes(&self) -> Vec<NodeLine> {
         let holders = self.scheduler().holders();
         let line = |node: u32| {
-            let job = holders[node as usize];
+            // A job that is not placed is not on the nodes that are set aside for it.
+            let is_there = |job: &u64| {
+                !self.jobs().get(job).and_then(Entry::run).is_some_and(|run| run.unplaced)
+            };
+            let job = holders[node as usize].filter(is_there);
             let cap = job.and_then(|job| {
                 let mut nodes = self.jobs().get(&job)?.run()?.allotment.nodes.iter();
                 nodes.find(|(other, _)| *other == node).map(|(_, cap)| *cap)
@@ -131,10 +148,13 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
             (line.state, line.reason) = match (&run.ending, run.suspended) {
                 (Some(ending), _) => (State::Ending, Some(ending.reason.to_string())),
                 (None, true) => (State::Suspended, Some("power is short".to_owned())),
+                (None, false) if run.unplaced => {
+                    (State::Starting, Some("its nodes are being chosen".to_owned()))
+                }
                 (None, false) => (State::Running, None),
             };
             line.nodes = allotment.nodes.len() as u32;
-            line.on = allotment.node_numbers();
+            line.on = if run.unplaced { Vec::new() } else { allotment.node_numbers() };
             line.power = Some(if run.suspended { Watts::ZERO } else { allotment.power });
             line.speed = Some(allotment.speed);
             line.started = Some(wall(run.start));

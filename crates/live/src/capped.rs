@@ -10,6 +10,9 @@
 //! counted before. Nodes without a job are kept at their lowest cap. They are lowered when a job leaves
 //! them, and nobody is given what they had before their agents have confirmed that.
 //!
+//! If the engine within [chooses the nodes](Engine::chooses_nodes) of a job, the job is started first: until its nodes are known
+//! they stand at the lowest cap, and the order that gives it what it has on these nodes raises them.
+//!
 //! An agent that cannot be reached is [down](NodeState::Down): no job starts there, and what runs there counts as
 //! before. When it is back, it is told its cap again before it is in service. Agents that hear nothing of the
 //! daemon for a lease fall to their safe cap by themselves, which is no higher than the lowest that jobs get.
@@ -30,7 +33,7 @@ use busbar_agent::wire::{self, Answer, Caps, Event, Outcome, SetReport};
 
 use super::engine::{
     Allotment, Attempt, Engine, EngineError, EnginePace, Found, Lowered, MeasuredDomain,
-    Measurement, NodeInfo, NodeState, Order, Report, Signal, Ticket,
+    Measurement, NodeInfo, NodeState, Order, Report, Signal, Ticket, Wait,
 };
 use busbar_core::machine;
 use busbar_core::units::Watts;
@@ -38,10 +41,12 @@ use busbar_core::units::Watts;
 mod lowerings;
 mod meters;
 mod steps;
+mod unplaced;
 
 use lowerings::Lowerings;
 use meters::Meters;
 use steps::{Step, Steps};
+use unplaced::Unplaced;
 
 /// A node with an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +105,8 @@ pub struct Capped {
     nodes: Vec<Kept>,
     /// The nodes of each job that was started, with their caps.
     jobs: BTreeMap<Attempt, Vec<(u32, Watts)>>,
+    /// Jobs whose nodes the engine within chooses.
+    unplaced: Unplaced,
     /// Nodes that must not have more than they are to have, and may.
     lowerings: Lowerings,
     /// Orders for nodes whose agents have not answered yet, until when they wait for that.
@@ -147,6 +154,7 @@ impl Capped {
             terms,
             nodes: kept.collect(),
             jobs: BTreeMap::new(),
+            unplaced: Unplaced::default(),
             lowerings: Lowerings::default(),
             awaiting: Vec::new(),
             steps: Steps::default(),
@@ -200,6 +208,9 @@ impl Capped {
 
     /// Takes the first step of an order, or keeps it until the agents of its nodes have answered for the first time.
     fn begin(&mut self, ticket: Ticket, order: Order, until: Instant) {
+        if self.unplaced.takes(&order) {
+            return self.order_within(ticket, order);
+        }
         let caps = match &order {
             Order::Signal { .. } => return self.order_within(ticket, order),
             Order::Start(launch) => self.caps(&launch.allotment),
@@ -309,6 +320,9 @@ impl Capped {
 
     /// An order fails whose nodes may have got new caps: they get back what they had.
     fn give_up(&mut self, order: &Order) {
+        if self.unplaced.has(order.attempt()) {
+            return;
+        }
         let nodes: Vec<u32> = match order {
             Order::Start(launch) => launch.allotment.node_numbers(),
             Order::Set { allotment, .. } => allotment.node_numbers(),
@@ -328,7 +342,7 @@ impl Capped {
     fn done_within(&mut self, ticket: Ticket) {
         let order = self.steps.done_within(ticket);
         self.reports.push(Report::Confirmed { ticket });
-        let Some(order) = order else { return };
+        let Some(order) = order.filter(|order| !self.unplaced.is_about(order)) else { return };
         let (attempt, nodes) = match &order {
             Order::Start(launch) => (launch.attempt, self.caps(&launch.allotment)),
             Order::Set { attempt, allotment, .. } => (*attempt, self.caps(allotment)),
@@ -356,11 +370,9 @@ impl Capped {
     /// Lets nodes add up what a job consumes.
     fn meter(&mut self, order: &Order) {
         match order {
-            Order::Start(launch) => {
-                self.meters.began(launch.attempt, &launch.allotment);
-                let nodes = launch.allotment.node_numbers().into_iter().collect();
-                let job = meters::name(launch.attempt);
-                self.ask_each(&nodes, &wire::Request::Begin { job });
+            Order::Start(launch) => self.began(launch.attempt, &launch.allotment),
+            Order::Set { attempt, allotment, .. } if self.unplaced.has_just_begun(*attempt) => {
+                self.began(*attempt, allotment);
             }
             Order::Set { attempt, allotment, .. } => {
                 let left = self.meters.changed(*attempt, allotment);
@@ -369,6 +381,12 @@ impl Capped {
             }
             Order::Signal { .. } => (),
         }
+    }
+
+    fn began(&mut self, attempt: Attempt, allotment: &Allotment) {
+        self.meters.began(attempt, allotment);
+        let nodes = allotment.node_numbers().into_iter().collect();
+        self.ask_each(&nodes, &wire::Request::Begin { job: meters::name(attempt) });
     }
 
     fn ask_each(&mut self, nodes: &BTreeSet<u32>, request: &wire::Request) -> Vec<fleet::Ticket> {
@@ -386,6 +404,7 @@ impl Capped {
 
     /// A job is over, or never began.
     fn is_over(&mut self, attempt: Attempt) {
+        self.unplaced.forget(attempt);
         let nodes = self.jobs.remove(&attempt).unwrap_or_default();
         self.leave(&nodes.into_iter().map(|(node, _)| node).collect());
     }
@@ -603,10 +622,23 @@ impl Engine for Capped {
                 Report::Failed { ticket, error } => {
                     if let Some(order) = self.steps.done_within(ticket) {
                         self.give_up(&order);
+                        if let Order::Start(launch) = order {
+                            self.unplaced.forget(launch.attempt);
+                        }
                     }
                     self.reports.push(Report::Failed { ticket, error });
                 }
-                Report::Ended { attempt, .. } | Report::NotBegun { attempt, .. } => {
+                Report::Placed { attempt, ref nodes } => {
+                    if self.unplaced.placed(attempt, nodes) {
+                        let lowest = nodes.iter().map(|node| (*node, self.terms.lowest));
+                        self.jobs.insert(attempt, lowest.collect());
+                        self.demand(&nodes.iter().copied().collect(), self.terms.node.highest);
+                    }
+                    self.reports.push(report);
+                }
+                Report::Ended { attempt, .. }
+                | Report::NotBegun { attempt, .. }
+                | Report::SetAside { attempt, .. } => {
                     let metered = self.meters.ended(attempt);
                     let job = meters::name(attempt);
                     let asked = self.ask_each(&metered, &wire::Request::End { job });
@@ -633,8 +665,12 @@ impl Engine for Capped {
     }
 
     fn adopted(&mut self, attempt: Attempt, may_have: &[Allotment]) {
-        if self.jobs.contains_key(&attempt) || self.steps.is_under_way(attempt) {
+        let is_known = self.jobs.contains_key(&attempt) || self.unplaced.has(attempt);
+        if is_known || self.steps.is_under_way(attempt) {
             return;
+        }
+        if may_have.is_empty() {
+            return self.unplaced.adopt(attempt);
         }
         // While a change is not confirmed, the lower of both caps of a node is safe.
         let all: Vec<Vec<(u32, Watts)>> = may_have.iter().map(|one| self.caps(one)).collect();
@@ -659,7 +695,12 @@ impl Engine for Capped {
         self.lowerings.lowered(|node| !is_away(&self.nodes[node as usize].state))
     }
 
+    fn chooses_nodes(&self) -> bool {
+        self.inner.chooses_nodes()
+    }
+
     fn forget(&mut self, attempt: Attempt) {
+        self.unplaced.forget(attempt);
         self.inner.forget(attempt);
     }
 
@@ -675,12 +716,20 @@ impl Engine for Capped {
         self.inner.refuse(handle, reason);
     }
 
+    fn explain(&mut self, waits: BTreeMap<String, Wait>) {
+        self.inner.explain(waits);
+    }
+
     fn dismiss(&mut self, handle: &str) {
         self.inner.dismiss(handle);
     }
 
     fn limit(&mut self, limit: Option<Watts>) {
         self.inner.limit(limit);
+    }
+
+    fn refuses_jobs(&self) -> Option<&'static str> {
+        self.inner.refuses_jobs()
     }
 
     fn others(&self) -> u32 {

@@ -25,6 +25,7 @@ use busbar_core::switching::SwitchOff;
 use busbar_core::text;
 use busbar_core::tuning::USUAL_JOBS;
 use busbar_core::units::{Span, Watts};
+use busbar_slurm::rest::Address;
 use busbar_slurm::setup::Mode;
 
 mod file;
@@ -58,6 +59,8 @@ pub struct Config {
     pub profiles: Option<String>,
     /// How often the daemon checks for changes by itself.
     pub period: Span,
+    /// How long the daemon may act without a sign of life to one that stands by.
+    pub takeover: Span,
     /// What to do if jobs cannot be slowed down enough for the budget.
     pub last_resort: LastResort,
     /// When nodes that nobody needs are switched off; never if `None`.
@@ -308,6 +311,21 @@ pub struct Slurm {
     pub conf: Option<PathBuf>,
     /// The folder of Slurm's programs, if they are not in the path.
     pub programs: Option<PathBuf>,
+    /// Where slurmrestd is, if the cluster is to be read and jobs are to be changed through it.
+    pub rest: Option<RestConfig>,
+}
+
+/// How slurmrestd is spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestConfig {
+    /// Where it listens.
+    pub address: Address,
+    /// In whose name it is asked.
+    pub user: String,
+    /// The file of the token, which others may renew. Without one, tokens are made by `scontrol token`.
+    pub token: Option<PathBuf>,
+    /// Whether requests and tokens may leave this machine unencrypted.
+    pub plain: bool,
 }
 
 impl Default for Slurm {
@@ -322,6 +340,7 @@ impl Default for Slurm {
             within: Span::from_secs(10),
             conf: None,
             programs: None,
+            rest: None,
         }
     }
 }
@@ -450,6 +469,8 @@ impl Source {
 impl Config {
     /// The valid range of `period`.
     pub const PERIODS: RangeInclusive<Span> = Span::from_millis(100)..=Span::from_secs(60);
+    /// The valid range of `takeover`.
+    pub const TAKEOVERS: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
     /// The valid range of `kill_after`.
     pub const GRACES: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
     /// The valid range of `engine.deadline`, `agents.lease` and `agents.within`.
@@ -474,6 +495,7 @@ impl Config {
             budget: ScheduleSpec::Always(Allowance::Unlimited),
             profiles: None,
             period: Span::from_secs(1),
+            takeover: Span::from_secs(30),
             last_resort: LastResort::default(),
             switch_off: None,
             kill_after: Span::from_secs(30),

@@ -28,6 +28,7 @@ mod arrivals;
 mod memory;
 mod nodes;
 mod outcome;
+mod placing;
 mod recovery;
 mod requests;
 mod shortage;
@@ -68,6 +69,14 @@ pub struct Controller {
     dependents: BTreeMap<u64, BTreeSet<u64>>,
     /// Jobs that cannot be queued at present, with the reason.
     stuck: BTreeMap<u64, &'static str>,
+    /// Jobs for which the engine has no nodes now, with the reason; they are not queued before it offers them again.
+    aside: BTreeMap<u64, String>,
+    /// Whether the engine chooses the nodes of jobs where the policy does not.
+    engine_chooses_nodes: bool,
+    /// Jobs that the engine has placed on nodes which another job has, as far as is known; the operator has been told.
+    misplaced: BTreeMap<u64, Vec<u32>>,
+    /// Work of others whose nodes are to get their caps.
+    uncapped: Vec<u64>,
     /// Running jobs that the policy cannot handle, since another policy started them. They keep
     /// what they have.
     unmanaged: BTreeSet<u64>,
@@ -151,6 +160,10 @@ impl Controller {
             arrays: Arrays::default(),
             dependents: BTreeMap::new(),
             stuck: BTreeMap::new(),
+            aside: BTreeMap::new(),
+            engine_chooses_nodes: false,
+            misplaced: BTreeMap::new(),
+            uncapped: Vec::new(),
             unmanaged: BTreeSet::new(),
             nodes: BTreeMap::new(),
             switched: saved.nodes,
@@ -231,7 +244,8 @@ impl Controller {
     /// Queues a job if it may start; otherwise notes what it waits for.
     fn enqueue(&mut self, number: u64) {
         let Some(entry) = self.jobs.get(&number) else { return };
-        let mut is_free = !entry.request.held && !self.stuck.contains_key(&number);
+        let is_aside = self.stuck.contains_key(&number) || self.aside.contains_key(&number);
+        let mut is_free = !entry.request.held && !is_aside;
         for after in &entry.request.after {
             if self.is_present(after.job) {
                 self.dependents.entry(after.job).or_default().insert(number);
@@ -306,6 +320,8 @@ impl Controller {
         self.unwritten.changed.remove(&number);
         self.failures.remove(&number);
         self.stuck.remove(&number);
+        self.aside.remove(&number);
+        self.misplaced.remove(&number);
         self.unmanaged.remove(&number);
         let is_good = outcome.succeeded();
         self.note(now, EventKind::Ended { job: number, outcome: outcome.clone() });
@@ -413,11 +429,8 @@ impl Controller {
     /// is reached, a failed change is tried again, nodes have been idle for long enough, or the policy asked to be woken.
     pub fn next_deadline(&self) -> Option<Instant> {
         let limit = self.scheduler.ledger().limits_to_come().first().map(|change| change.0);
-        let running = self.running.iter().filter_map(|number| self.run_of(*number));
-        let over = running.map(|run| match run.ending {
-            None => run.until,
-            Some(ending) => ending.asked + self.setup.kill_after,
-        });
+        let running = self.running.iter().filter_map(|number| self.jobs.get(number));
+        let over = running.filter_map(|entry| self.due(entry));
         // The policy's own wake-up is put off as well.
         let ask = match self.put_off {
             Some(since) => Some(since + SETTLING),
@@ -444,6 +457,7 @@ impl Controller {
             self.rebuild(now)?;
         }
         self.scheduler.advance(now);
+        self.place_again(now);
         self.note_limit(now);
         self.enforce_times(now);
         self.must_ask |= self.scheduler.wake().is_some_and(|at| at <= now);
@@ -472,6 +486,7 @@ impl Controller {
             self.switch_nodes(now);
             self.note_limit(now);
         }
+        self.cap_others();
         Ok(())
     }
 
@@ -512,17 +527,35 @@ impl Controller {
 
     /// Asks jobs past their time limit to end, and kills those that were asked in vain.
     fn enforce_times(&mut self, now: Instant) {
-        let wait = self.setup.kill_after;
-        let is_due = |number: &&u64| {
-            self.run_of(**number).is_some_and(|run| match run.ending {
-                None => run.until <= now,
-                Some(ending) => ending.asked + wait <= now,
-            })
-        };
+        let due = |number: &u64| self.due(self.jobs.get(number)?);
+        let is_due = |number: &&u64| due(number).is_some_and(|at| at <= now);
         let due: Vec<u64> = self.running.iter().filter(is_due).copied().collect();
         for number in due {
             self.ask_to_end(now, number, EndReason::TimeLimit, None);
         }
+    }
+
+    /// When a running job is to be asked to end, or to be killed. The engine ends those that came through it at the limits
+    /// that it knows, and says that it did.
+    fn due(&self, entry: &Entry) -> Option<Instant> {
+        let run = entry.run()?;
+        match run.ending {
+            None => entry.handle.is_none().then_some(run.until),
+            Some(ending) => Some(ending.asked + self.setup.kill_after),
+        }
+    }
+
+    /// Records that the engine ends an attempt at its time limit.
+    pub fn out_of_time(&mut self, now: Instant, attempt: Attempt) {
+        let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
+        let is_this = entry.attempts == attempt.number;
+        let Some(run) = entry.run_mut().filter(|run| is_this && run.ending.is_none()) else {
+            return;
+        };
+        let reason = EndReason::TimeLimit;
+        run.ending = Some(Ending { reason, asked: now, forced: false, by: None });
+        self.unwritten.changed.insert(attempt.job);
+        self.note(now, EventKind::Ending { job: attempt.job, reason, forced: false, by: None });
     }
 
     /// Asks a running job to end. Kills it if it was asked long enough ago, or if it is suspended

@@ -173,7 +173,8 @@ impl Daemon {
         budget.restore_override(saved.budget.as_deref(), &setup.machine);
         let limits = budget.budget(&clock);
         let lookups = LookupThread::begin(store.reader()?);
-        let controller = Controller::new(setup, limits, saved, now)?;
+        let mut controller = Controller::new(setup, limits, saved, now)?;
+        controller.let_engine_choose(engine.chooses_nodes());
         let mut daemon = Daemon {
             controller,
             store,
@@ -325,6 +326,7 @@ impl Daemon {
         let now = self.clock.now();
         let rest = self.next_deadline().map_or(self.options.period, |at| at.since(now));
         let rest = Duration::from_millis(rest.min(self.options.period).millis().max(1));
+        let rest = rest.min(self.store.lease().longest_rest());
         self.service.longest_rest().map_or(rest, |longest| rest.min(longest))
     }
 
@@ -342,6 +344,7 @@ impl Daemon {
     /// One cycle: observe, decide, write, act, and answer.
     pub fn cycle(&mut self, requests: Vec<Message>) -> Result<(), DaemonError> {
         let begun = Moment::now();
+        self.store.lease().ensure();
         let now = self.clock.now();
         if let Some(budget) = self.budget.renewed(&self.clock) {
             self.controller.set_budget(budget, self.budget.is_overridden());
@@ -393,9 +396,20 @@ impl Daemon {
             let _ = reply.send(answer);
         }
         self.record_runs();
+        self.explain(now);
         self.prune(now);
         self.pace.note(begun.elapsed());
         Ok(())
+    }
+
+    /// Tells the engine now and then why jobs wait.
+    fn explain(&mut self, now: Instant) {
+        if self.pace.is_time_to_explain(now) {
+            let wall = self.clock.wall_now().div_euclid(1000);
+            let expected = self.forecasts.expected_starts();
+            let is_to_come = |number: u64| expected.get(&number).copied().filter(|at| *at > wall);
+            self.engine.explain(self.controller.waits_elsewhere(is_to_come));
+        }
     }
 
     /// Writes the controller's changes and carries out its acts. If writing fails, the controller
@@ -449,6 +463,7 @@ impl Daemon {
         self.budget.restore_override(saved.budget.as_deref(), &setup.machine);
         let budget = self.budget.budget(&self.clock);
         self.controller = Controller::new(setup, budget, saved, now)?;
+        self.controller.let_engine_choose(self.engine.chooses_nodes());
         self.pipeline.clear();
         self.find_jobs(now, done);
         self.find_nodes(now);

@@ -13,6 +13,7 @@
 //! Engines whose acts are in force when a call returns implement [`Immediate`], and become an [`Engine`] in
 //! [`AtOnce`].
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -109,6 +110,9 @@ pub struct Launch {
     /// How the engine knows the job, if it came through the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
+    /// Whether the engine chooses the nodes. Then those of the allotment say how many there are to be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_free: bool,
 }
 
 /// How the process of a job ended.
@@ -278,6 +282,37 @@ pub enum Report {
         ticket: Ticket,
         /// What went wrong.
         error: EngineError,
+    },
+    /// The engine has chosen the nodes of an attempt, which runs there from now on. This may come again, also for attempts whose
+    /// nodes are known.
+    Placed {
+        /// The attempt.
+        attempt: Attempt,
+        /// Its nodes, in order.
+        nodes: Vec<u32>,
+    },
+    /// An attempt that was to be [placed](Report::Placed) has not begun, because there are no nodes for it now, and never will.
+    /// The job is not to start before the engine [offers](Report::Offered) it again.
+    SetAside {
+        /// The attempt.
+        attempt: Attempt,
+        /// The reason, in words.
+        reason: String,
+    },
+    /// There may be nodes now for a job that was [set aside](Report::SetAside).
+    Offered {
+        /// How the engine knows it.
+        handle: String,
+    },
+    /// Something that operators should know: it goes into the log and the history.
+    Notice {
+        /// What it is, in words.
+        text: String,
+    },
+    /// The engine has ended an attempt at the time limit that it knows. Its end follows.
+    OutOfTime {
+        /// The attempt.
+        attempt: Attempt,
     },
     /// An attempt has ended.
     Ended {
@@ -467,6 +502,15 @@ pub struct Lowered {
     pub is_stuck: bool,
 }
 
+/// Why a job waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The reason in words, as `busbar queue` has it.
+    pub reason: String,
+    /// When it is expected to start, in seconds since 1970, if somebody has worked that out.
+    pub expected: Option<i64>,
+}
+
 /// What jobs run on.
 pub trait Engine: Send {
     /// A description for users.
@@ -481,6 +525,12 @@ pub trait Engine: Send {
     fn node_name(&self, node: u32) -> Option<String> {
         let _ = node;
         None
+    }
+
+    /// Whether it chooses the nodes of jobs, where the policy does not: it [says](Report::Placed) which they are. An order to
+    /// start is confirmed before, and what such a job draws counts from then on.
+    fn chooses_nodes(&self) -> bool {
+        false
     }
 
     /// Hands over orders, each of which is [confirmed](Report::Confirmed) or [fails](Report::Failed) later.
@@ -524,6 +574,12 @@ pub trait Engine: Send {
         let _ = (handle, reason);
     }
 
+    /// Why the jobs wait that came through the engine, all of them, by what it calls them: for users who look for them where
+    /// they submitted them.
+    fn explain(&mut self, waits: BTreeMap<String, Wait>) {
+        let _ = waits;
+    }
+
     /// A job that came through the engine was cancelled or dropped before it started.
     fn dismiss(&mut self, handle: &str) {
         let _ = handle;
@@ -547,6 +603,11 @@ pub trait Engine: Send {
 
     /// In how long it will have something to report, if it knows.
     fn next_report(&self) -> Option<Span> {
+        None
+    }
+
+    /// Why the daemon cannot accept jobs itself, if so: they come through the engine alone. A sentence for those who submit.
+    fn refuses_jobs(&self) -> Option<&'static str> {
         None
     }
 

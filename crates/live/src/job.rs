@@ -261,6 +261,12 @@ pub struct Run {
     pub squeezed_from: Option<Allotment>,
     /// Set when the job has been asked to end.
     pub ending: Option<Ending>,
+    /// Whether the engine is still to choose the nodes. Until then, those of the allotment only say how many there are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unplaced: bool,
+    /// Whether it is work of others, which the daemon neither starts nor ends: it counts with what its nodes may draw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_others: bool,
 }
 
 impl Run {
@@ -278,6 +284,8 @@ impl Run {
             suspended: false,
             squeezed_from: None,
             ending: None,
+            unplaced: false,
+            of_others: false,
             allotment,
         }
     }
@@ -330,6 +338,23 @@ impl Run {
         self.moves_until = self.moves_until.max(now) + pause;
         self.until = self.moves_until + self.work().time(allotment.time);
         self.allotment = allotment;
+    }
+
+    /// The job is on these nodes, each under the cap that was meant for those it was given.
+    pub fn relocate(&mut self, nodes: &[u32]) {
+        let before = self.before.iter_mut().map(|before| &mut before.allotment);
+        for allotment in before.chain(&mut self.squeezed_from).chain([&mut self.allotment]) {
+            if allotment.nodes.len() == nodes.len() {
+                allotment.nodes = nodes.iter().map(|node| (*node, allotment.cap)).collect();
+            }
+        }
+    }
+
+    /// The job begins only now, although it was to begin before.
+    pub fn begin_later(&mut self, now: Instant) {
+        self.energy = self.energy_at(now);
+        (self.since, self.moves_until) = (now, now);
+        self.until = now + self.work().time(self.allotment.time);
     }
 
     /// What the job has now, to be remembered before a change.
@@ -615,6 +640,8 @@ pub enum ChangeReason {
     Squeezed,
     /// The budget rose, and the job got back what it had.
     Restored,
+    /// The engine has chosen its nodes.
+    Placed,
 }
 
 #[cfg(test)]

@@ -164,6 +164,15 @@ impl Scheduler {
         Ok(())
     }
 
+    /// Running jobs are on these nodes, in order, as many as they were given.
+    pub(super) fn relocate(&mut self, moves: &[(u64, Vec<u32>)]) -> Result<(), Violation> {
+        let known = moves.iter().filter_map(|(number, nodes)| {
+            let nodes = nodes.iter().copied().map(NodeId).collect();
+            Some((*self.ids.get(number)?, nodes))
+        });
+        self.dispatch.relocate(&known.collect::<Vec<_>>())
+    }
+
     /// Records that a running job has ended.
     pub(super) fn end(&mut self, number: u64) {
         if let Some(id) = self.ids.remove(&number) {
@@ -217,11 +226,6 @@ impl Scheduler {
     pub(super) fn holders(&self) -> Vec<Option<u64>> {
         let number = |id: JobId| self.jobs[id.index()].number;
         self.ledger().holders().into_iter().map(|holder| holder.map(number)).collect()
-    }
-
-    /// The number of the job that holds a node.
-    pub(super) fn holder(&self, node: NodeId) -> Option<u64> {
-        self.ledger().holder(node).map(|id| self.jobs[id.index()].number)
     }
 
     /// The power of a job on the nodes it asks for, without a cap.

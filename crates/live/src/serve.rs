@@ -17,7 +17,9 @@ use busbar_core::machine::Machine;
 use busbar_slurm::cluster::Cluster;
 use busbar_slurm::commands::Commands;
 use busbar_slurm::error::SlurmError;
+use busbar_slurm::listing::Listing;
 use busbar_slurm::program::Programs;
+use busbar_slurm::rest::{Address as RestAddress, Credentials, Rest};
 use busbar_slurm::setup as site;
 use busbar_trust::TrustError;
 pub use busbar_trust::TrustedFolder;
@@ -27,7 +29,7 @@ use signal_hook::iterator::{Handle, Signals};
 use super::active_budget::ActiveBudget;
 use super::capped::{self, Capped};
 use super::clock::Clock;
-use super::config::{Config, ConfigError, EngineKind, Resolved};
+use super::config::{Config, ConfigError, EngineKind, Resolved, RestConfig};
 use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
 use super::door::Door;
 use super::engine::{AtOnce, Attempt, EmulatedPower, Engine};
@@ -37,9 +39,9 @@ use super::local::Local;
 use super::local::group::Groups;
 use super::service::Service;
 use super::setup::Setup;
-use super::slurm::{self, Slurm};
+use super::slurm::{self, Fenced, Slurm};
 use super::socket::{BindError, Limits, Operators, Server};
-use super::store::{STATE, Saved, Store, StoreError};
+use super::store::{Lease, STATE, Saved, Store, StoreError};
 
 /// Why a daemon cannot start or continue.
 #[derive(Debug, thiserror::Error)]
@@ -232,7 +234,7 @@ fn slurm_nodes(config: &Config, cluster: &Commands) -> Result<SlurmNodes, ServeE
     let all = match cluster.nodes() {
         Err(error) if !slurm.nodes.is_empty() => {
             tracing::error!(%error, "Slurm cannot be read; nodes that are not Busbar's are not counted until then");
-            Vec::new()
+            Listing::default()
         }
         all => all?,
     };
@@ -256,6 +258,7 @@ fn slurm(
     config: &Config,
     setup: &Setup,
     (cluster, nodes): (Commands, SlurmNodes),
+    lease: Lease,
     sender: Sender<Wake>,
 ) -> Result<Slurm, ServeError> {
     let slurm = &config.slurm;
@@ -279,7 +282,17 @@ fn slurm(
     };
     // The loop may be over already.
     let wake = move || _ = sender.send(Wake::Nudge);
-    Slurm::start(cluster, terms, wake).map_err(ServeError::Agents)
+    let engine = match &slurm.rest {
+        Some(RestConfig { address, user, token, .. }) => {
+            // A socket knows who asks, unless it is told otherwise.
+            let is_known = matches!(address, RestAddress::Unix(_)) && token.is_none();
+            let credentials = (!is_known).then(|| Credentials::new(user, token.clone()));
+            let rest = Rest::new(address.clone(), credentials, cluster);
+            Slurm::start(Fenced::new(rest, lease), terms, wake)
+        }
+        None => Slurm::start(Fenced::new(cluster, lease), terms, wake),
+    };
+    engine.map_err(ServeError::Agents)
 }
 
 /// The engine with the agents of its nodes, if there are any.
@@ -331,10 +344,30 @@ pub struct Beside<T> {
     pub page: Option<String>,
 }
 
-/// Runs a daemon until it is told to stop. `again` reads the configuration again. `beside` starts what else serves
-/// the daemon's clients, and may keep files in the state folder; what it returns is dropped when the daemon stops.
+/// Waits until no other daemon leads that has the same state, and takes its place.
+pub fn stand_by(config: &Config) -> Result<Lease, ServeError> {
+    let state = state_folder(&config.state)?;
+    let mut service = Service::from_environment();
+    service.ready();
+    let mut leader = None;
+    let length = Duration::from_millis(config.takeover.millis());
+    let lease = Store::stand_by(&state, length, |host| {
+        if leader.as_deref() != Some(host) {
+            tracing::info!(state = %state.path().display(), "standing by; the daemon on {host} leads");
+            leader = Some(host.to_owned());
+        }
+        service.turned(|| format!("stands by; the daemon on {host} leads"));
+    })?;
+    tracing::info!("this daemon leads now");
+    Ok(lease)
+}
+
+/// Runs a daemon until it is told to stop, with the lease of one that [stood by](stand_by), if it did. `again` reads the
+/// configuration again. `beside` starts what else serves the daemon's clients, and may keep files in the state folder; what it
+/// returns is dropped when the daemon stops.
 pub fn serve<T>(
     config: &Config,
+    lease: Option<Lease>,
     again: impl Fn() -> Result<Config, String> + 'static,
     beside: impl FnOnce(Door, TrustedFolder) -> Result<Beside<T>, BoxedError>,
 ) -> Result<(), ServeError> {
@@ -352,7 +385,9 @@ pub fn serve<T>(
         tracing::warn!("{remark}");
     }
     let state = state_folder(&config.state)?;
-    let store = Store::open_in(&state)?;
+    let length = Duration::from_millis(config.takeover.millis());
+    let lease = lease.map_or_else(|| Store::lease_in(&state, length), Ok)?;
+    let store = Store::lead(&state, lease)?;
     let saved = store.load()?;
     let clock = Clock::begin(saved.last.as_ref());
     let operators = Operators::default();
@@ -386,7 +421,10 @@ pub fn serve<T>(
                 false => local,
             }
         }
-        Some(on_slurm) => Box::new(slurm(config, &setup, on_slurm, sender.clone())?),
+        Some(on_slurm) => {
+            let lease = store.lease().clone();
+            Box::new(slurm(config, &setup, on_slurm, lease, sender.clone())?)
+        }
     };
     let engine = with_agents(engine, config, &state, &setup.machine, sender.clone())?;
     let mut daemon = Daemon::begin(setup, budget, store, engine, options, clock)?;

@@ -1,10 +1,12 @@
 //! The engine `slurm`: users submit to Slurm, the daemon decides, and Slurm launches, accounts and cleans up.
 //!
 //! In mode *steer*, jobs wait in Slurm's queue under a hold that `job_submit.lua` sets. The engine reports each of them
-//! when it could start, makes the hold an administrator's, and starts it when the daemon says so: on exactly the nodes
-//! that it was given, by changing the job and releasing it. In mode *admit*, Slurm's own scheduler starts jobs, each with
-//! as many licences as it may draw watts; the engine reports what runs, and reserves the licences that the limit does not
-//! allow. In both, a job that runs without having been started by the daemon is adopted as it is.
+//! when it could start, makes the hold an administrator's, and releases it when the daemon says so, on as many nodes as the
+//! daemon says. Slurm chooses the nodes, and the engine reports which they are. A job for which Slurm has none is held again, and
+//! offered to the daemon when there may be some (`setbacks`). Only if the policy names the nodes, the job gets exactly these. In
+//! mode *admit*, Slurm's own scheduler starts jobs, each with as many licences as it may draw watts; the engine reports what runs,
+//! and reserves the licences that the limit does not allow. In both, a job that runs without having been started by the daemon is adopted as it is, and so is work of others on
+//! nodes of ours (`others`).
 //!
 //! A thread asks Slurm every [period](Terms::period) and carries out orders (`worker`), so that the daemon's loop never
 //! waits for Slurm. While slurmctld does not answer, no job starts, and nothing is taken for ended.
@@ -22,18 +24,25 @@ use busbar_slurm::model::Node;
 use busbar_slurm::setup::Mode;
 
 use super::engine::{
-    Attempt, Engine, EngineError, EnginePace, Found, NodeInfo, Order, Report, Ticket,
+    Attempt, Engine, EngineError, EnginePace, Found, NodeInfo, Order, Report, Ticket, Wait,
 };
 
+mod dependencies;
+mod explained;
+mod fenced;
 mod known;
+mod others;
 mod past;
 mod requests;
+mod reserved;
+mod setbacks;
 mod timed;
 mod worker;
 
 #[cfg(test)]
 mod tests;
 
+pub use fenced::Fenced;
 use worker::Worker;
 
 /// How the engine uses a cluster.
@@ -76,6 +85,8 @@ struct Shared {
     found: BTreeMap<Attempt, Found>,
     pace: EnginePace,
     others: u32,
+    /// Why jobs wait, until the thread that speaks to Slurm takes it in. It is no work, so that it brings no look forward.
+    waits: Option<BTreeMap<String, Wait>>,
 }
 
 /// Jobs on a Slurm cluster.
@@ -116,6 +127,9 @@ impl Slurm {
     }
 }
 
+/// The shortest pause between two looks while no job runs or is about to. A look is four requests to slurmctld.
+const IDLE: Duration = Duration::from_millis(2500);
+
 /// How many nodes are not ours. Slurm may know names of nodes that are not there yet.
 pub(super) fn count_others(nodes: &[Node], is_ours: impl Fn(&str) -> bool) -> u32 {
     let is_other = |node: &&Node| !is_ours(&node.name) && node.state.base != "FUTURE";
@@ -133,21 +147,37 @@ fn serve<C: Cluster>(
 ) {
     let mut next = Instant::now();
     loop {
-        let work = match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
+        // Why jobs wait is written while there is nothing else to do, so that no order waits for more than one command.
+        let rest = match worker.has_to_explain() {
+            true => Duration::ZERO,
+            false => next.saturating_duration_since(Instant::now()),
+        };
+        let work = match inbox.recv_timeout(rest) {
             Ok(work) => Some(work),
+            Err(RecvTimeoutError::Timeout) if worker.has_to_explain() => {
+                worker.explain();
+                continue;
+            }
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
         match work {
             // Orders come together with others; and what they changed is looked at soon.
-            Some(work) => worker.handle([work].into_iter().chain(inbox.try_iter())),
+            Some(work) => {
+                worker.handle([work].into_iter().chain(inbox.try_iter()));
+                next = next.min(Instant::now() + period);
+            }
             None => {
+                let waits = lock(shared).waits.take();
+                worker.hear(waits);
                 worker.look();
-                next = Instant::now() + period;
+                next = Instant::now() + if worker.is_idle() { period.max(IDLE) } else { period };
             }
         }
-        *lock(shared) =
-            Shared { found: worker.found(), pace: worker.pace(), others: worker.others() };
+        let (found, pace, others) = (worker.found(), worker.pace(), worker.others());
+        let mut told = lock(shared);
+        (told.found, told.pace, told.others) = (found, pace, others);
+        drop(told);
         let heard = worker.take_reports();
         if !heard.is_empty() {
             for report in heard {
@@ -190,6 +220,10 @@ impl Engine for Slurm {
         self.terms.nodes.get(node as usize).cloned()
     }
 
+    fn chooses_nodes(&self) -> bool {
+        self.terms.mode == Mode::Steer
+    }
+
     fn request(&mut self, orders: Vec<(Ticket, Order)>) {
         self.send(Work::Orders(orders));
     }
@@ -219,8 +253,20 @@ impl Engine for Slurm {
         self.send(Work::Refuse { handle: handle.to_owned(), reason: reason.to_owned() });
     }
 
+    fn explain(&mut self, waits: BTreeMap<String, Wait>) {
+        if self.terms.mode == Mode::Steer {
+            lock(&self.shared).waits = Some(waits);
+        }
+    }
+
     fn dismiss(&mut self, handle: &str) {
         self.send(Work::Dismiss { handle: handle.to_owned() });
+    }
+
+    fn refuses_jobs(&self) -> Option<&'static str> {
+        Some(
+            "jobs of this cluster are submitted to Slurm; use sbatch, and Busbar takes them from Slurm's queue",
+        )
     }
 
     fn others(&self) -> u32 {

@@ -42,6 +42,7 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::job::{Entry, Event, Program};
 use busbar_core::ledger::SwitchState;
@@ -52,6 +53,7 @@ mod error;
 mod file;
 mod finished;
 mod inspection;
+mod lease;
 mod lock;
 mod log;
 mod nodes;
@@ -70,6 +72,7 @@ mod write;
 
 pub use error::StoreError;
 pub use finished::Ended;
+pub use lease::Lease;
 pub use read::Reader;
 pub use usage::Sums;
 
@@ -86,7 +89,7 @@ pub struct Store {
     file: Reader,
     presence: opened_files::OpenedFiles,
     reserve: reserve::Reserve,
-    _lock: lock::Lock,
+    lease: Lease,
 }
 
 /// Changes that are written together, or not at all.
@@ -199,11 +202,33 @@ impl Store {
 
     /// The same in a folder that was checked already.
     pub fn open_in(folder: &TrustedFolder) -> Result<Self, StoreError> {
+        Store::lead(folder, lock::take(folder, lease::USUAL)?)
+    }
+
+    /// The lease of a daemon that takes the state now, or an error if another one has it. It may act for so long without a sign
+    /// of life.
+    pub fn lease_in(folder: &TrustedFolder, length: Duration) -> Result<Lease, StoreError> {
+        lock::take(folder, length)
+    }
+
+    /// The same for a daemon that stands by until no other one leads. `rest` is called at each look.
+    pub fn stand_by(
+        folder: &TrustedFolder,
+        length: Duration,
+        mut rest: impl FnMut(&str),
+    ) -> Result<Lease, StoreError> {
+        lock::stand_by(folder, length, |said| {
+            let host = lease::Holder::read(said).map(|holder| holder.host);
+            rest(&host.unwrap_or_else(|| "this host".to_owned()));
+        })
+    }
+
+    /// Opens the state of a daemon that leads.
+    pub fn lead(folder: &TrustedFolder, lease: Lease) -> Result<Self, StoreError> {
         let path = Store::path_in(folder.path());
         for ending in ["", "-wal", "-shm", "-journal", ".new", ".new-wal", ".new-shm"] {
             folder.check(format!("{DATABASE}{ending}"))?;
         }
-        let lock = lock::Lock::take(folder)?;
         let mut reserve = reserve::Reserve::of(folder)?;
         let open = || match path.symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => file::create(&path),
@@ -217,7 +242,7 @@ impl Store {
         };
         reserve.restore();
         let presence = opened_files::OpenedFiles::now(folder.path(), &path);
-        Ok(Store { file: Reader { path, connection }, presence, reserve, _lock: lock })
+        Ok(Store { file: Reader { path, connection }, presence, reserve, lease })
     }
 
     /// The day of a time in milliseconds since 1970, in this machine's time zone, counted from 1970-01-01.
@@ -239,12 +264,18 @@ impl Store {
     /// Writes a batch completely, or not at all if there is an error. It is on the disk when this
     /// returns. After an error, further batches can be tried.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        self.lease.ensure();
         self.is_in_place()?;
         let Reader { path, connection } = &mut self.file;
         write::commit(connection, batch).map_err(|fault| fault.at(path))?;
         self.reserve.restore();
         // A batch written while the file was removed is lost, too.
         self.is_in_place()
+    }
+
+    /// The right to lead; see [`Lease::ensure`].
+    pub fn lease(&self) -> &Lease {
+        &self.lease
     }
 
     /// An error if the folder or one of its files was removed or replaced.

@@ -256,6 +256,15 @@ pub struct BudgetChange {
 }
 
 impl ForecastRequest {
+    /// Whether it asks for what will happen, and not for what would.
+    pub(crate) fn assumes_nothing(&self) -> bool {
+        *self
+            == ForecastRequest {
+                percent: self.percent.filter(|percent| *percent == 100),
+                ..ForecastRequest::default()
+            }
+    }
+
     /// The policy that is assumed, if there is one.
     pub(crate) fn assumed_policy(&self) -> Result<Option<PolicySpec>, Refusal> {
         let Some(text) = &self.policy else { return Ok(None) };
@@ -377,6 +386,8 @@ pub enum State {
     Blocked,
     /// Waiting to be released.
     Held,
+    /// Has its power, and waits for its nodes to be chosen.
+    Starting,
     /// Running.
     Running,
     /// Suspended because there is no power for it.
@@ -697,6 +708,9 @@ pub struct Status {
     pub protocol: Protocol,
     /// The daemon's process ID.
     pub process: u32,
+    /// The host that it runs on: of several daemons with the same state, the one on this host leads.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
     /// The policy in use.
     pub policy: String,
     /// What the policy does to jobs beyond starting them as they were asked for.

@@ -77,6 +77,7 @@ impl Metrics {
                     ChangeReason::Policy => "policy",
                     ChangeReason::Squeezed => "budget_fell",
                     ChangeReason::Restored => "budget_rose",
+                    ChangeReason::Placed => "placed",
                 };
                 self.changed.get_or_create(&[("reason", reason.to_owned())]).inc();
             }

@@ -20,7 +20,7 @@ use crate::live::config::Web;
 use crate::live::door::Door;
 use crate::live::local::inheritance::close_descriptors;
 use crate::live::log;
-use crate::live::serve::{Beside, TrustedFolder, serve, state_folder};
+use crate::live::serve::{Beside, TrustedFolder, serve, stand_by, state_folder};
 use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 use crate::policy::PolicySpec;
@@ -53,6 +53,10 @@ pub(in crate::cli) struct Arguments {
     /// Run in the background, and return when the daemon accepts requests
     #[arg(long)]
     background: bool,
+
+    /// Wait until the daemon that has the same state is gone, and take its place
+    #[arg(long, conflicts_with = "background")]
+    standby: bool,
 
     /// Machine: a number of nodes, a name, or a file
     #[arg(long, value_name = "MACHINE")]
@@ -136,9 +140,18 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return in_background(&config);
     }
     log::begin(config.log.level, config.log.format)?;
+    let (config, lease) = match arguments.standby {
+        true => {
+            config.resolve()?;
+            let lease = stand_by(&config)?;
+            // It may have been changed meanwhile.
+            (arguments.configuration()?, Some(lease))
+        }
+        false => (config, None),
+    };
     let arguments = arguments.clone();
     let again = move || arguments.configuration().map_err(|error| format!("{error:#}"));
-    serve(&config, again, |door, state| web(&config, door, state))?;
+    serve(&config, lease, again, |door, state| web(&config, door, state))?;
     Ok(())
 }
 

@@ -56,10 +56,12 @@ fn describe(status: &wire::Status) -> String {
         off => format!(", {off} off, stopping or starting"),
     };
     let (version, process) = (&status.version, status.process);
+    let on_host = Some(&status.host).filter(|host| !host.is_empty());
+    let on_host = on_host.map(|host| format!(" on {host}")).unwrap_or_default();
     let since = words::local_time(status.since);
     let (cycles, longest) = (status.cycles, status.longest_cycle as f64 / 1000.0);
     let mut rows = vec![
-        ("daemon", format!("version {version}, process {process}, since {since}")),
+        ("daemon", format!("version {version}, process {process}{on_host}, since {since}")),
         ("policy", status.policy.clone()),
         ("engine", status.engine.clone()),
         ("machine", format!("{}, {nodes} nodes, {idle} of them idle{off}", status.machine)),

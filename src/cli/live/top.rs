@@ -139,7 +139,7 @@ impl View {
     /// Those that run stand before those that wait.
     fn take(&mut self, mut jobs: Vec<JobLine>) {
         jobs.sort_by_key(|job| match job.state {
-            State::Running | State::Suspended | State::Ending => 0,
+            State::Starting | State::Running | State::Suspended | State::Ending => 0,
             _ => 1,
         });
         self.jobs = jobs;

@@ -50,6 +50,7 @@ pub(super) fn state(state: State) -> &'static str {
         State::Waiting => "waiting",
         State::Blocked => "blocked",
         State::Held => "held",
+        State::Starting => "starting",
         State::Running => "running",
         State::Suspended => "suspended",
         State::Ending => "ending",
@@ -78,7 +79,7 @@ pub(super) fn states(lines: &[JobLine]) -> String {
 pub(super) fn is_over(state: State) -> bool {
     match state {
         State::Waiting | State::Blocked | State::Held => false,
-        State::Running | State::Suspended | State::Ending => false,
+        State::Starting | State::Running | State::Suspended | State::Ending => false,
         State::Completed | State::Failed | State::TimedOut | State::Cancelled | State::Lost => true,
     }
 }

@@ -68,7 +68,7 @@ fn make(
         "--wrap",
         command,
     ];
-    let printed = cluster.programs().ask("sbatch", &all)?;
+    let printed = cluster.submit(&all)?;
     let number = printed.trim().split(';').next().unwrap_or_default();
     let Ok(number) = number.parse::<u32>() else { bail!("sbatch printed '{}'", printed.trim()) };
     eprintln!("job array {number} makes the runs on Slurm; 'scancel {number}' ends it");

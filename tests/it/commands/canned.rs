@@ -397,6 +397,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             version: "0.1.0".to_owned(),
             protocol: busbar::live::wire::PROTOCOL,
             process: 4711,
+            host: "atlas".to_owned(),
             policy: "easy".to_owned(),
             freedoms: Vec::new(),
             engine: "local".to_owned(),

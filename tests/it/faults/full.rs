@@ -77,6 +77,7 @@ fn launch(folder: &Path, number: u32) -> Launch {
             speed: Allotment::FULL_SPEED,
         },
         handle: None,
+        is_free: false,
     }
 }
 

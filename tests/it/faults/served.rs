@@ -116,6 +116,11 @@ impl Served {
         assert!(ended.success(), "{ended}\n{}", self.log());
     }
 
+    /// How the daemon ended, which it does without being asked to.
+    pub(crate) fn ended(&mut self) -> std::process::ExitStatus {
+        self.daemon.take().expect("a daemon that ends").wait().unwrap()
+    }
+
     /// The daemon's process.
     pub(crate) fn process(&self) -> u32 {
         self.daemon.as_ref().expect("a daemon").id()

@@ -15,10 +15,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Running, text};
 use crate::patience::{PATIENCE, wait_until};
 
+mod admitted;
+mod explained;
 mod order;
+mod placing;
 mod queue;
+mod rest;
 mod served;
 mod shortage;
+mod standby;
+mod trial;
 
 use served::{Served, jobs};
 

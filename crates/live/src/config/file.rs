@@ -8,7 +8,7 @@ use super::lines::{line, lines};
 use super::words::{ClockFace, CpuList, Hosts, ListenAt, Name, Text};
 use super::{
     AgentNode, Agents, Config, ConfigError, EngineConfig, EngineKind, Environment, Jobs,
-    LastResort, Length, Limits, Local, Log, Place, Slurm, Source, TlsFiles, Tune, Web,
+    LastResort, Length, Limits, Local, Log, Place, RestConfig, Slurm, Source, TlsFiles, Tune, Web,
 };
 use crate::local::inheritance::{Ulimit, Umask};
 use crate::log::{Format, Level};
@@ -17,6 +17,7 @@ use busbar_core::policy::PolicySpec;
 use busbar_core::profile::cab::Preset;
 use busbar_core::switching::SwitchOff;
 use busbar_core::units::{Span, Watts};
+use busbar_slurm::rest::Address;
 use busbar_slurm::setup::Mode;
 
 /// The file as it is written.
@@ -31,6 +32,7 @@ struct File {
     daily: Option<Vec<Step>>,
     profiles: Option<String>,
     period: Option<Text<Length>>,
+    takeover: Option<Text<Length>>,
     last_resort: Option<LastResort>,
     switch_off: Option<Text<SwitchOff>>,
     kill_after: Option<Text<Length>>,
@@ -129,6 +131,10 @@ struct SlurmTable {
     within: Option<Text<Length>>,
     conf: Option<PathBuf>,
     programs: Option<PathBuf>,
+    rest: Option<Text<Address>>,
+    rest_user: Option<Name>,
+    rest_token: Option<PathBuf>,
+    rest_plain: Option<bool>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -204,6 +210,7 @@ impl Reader<'_> {
                 _ => self.folder.join(text).to_string_lossy().into_owned(),
             }),
             period: self.length("period", file.period, usual.period, Config::PERIODS)?,
+            takeover: self.length("takeover", file.takeover, usual.takeover, Config::TAKEOVERS)?,
             last_resort: file.last_resort.unwrap_or(usual.last_resort),
             switch_off: file.switch_off.map(|rule| rule.0),
             kill_after: self.length(
@@ -430,6 +437,31 @@ impl Reader<'_> {
             self.length(&format!("slurm.{field}"), written, usual, Config::DEADLINES)
         };
         let partitions = written.partitions.unwrap_or_default();
+        let rest = match written.rest {
+            Some(Text(address)) => Some(RestConfig {
+                address,
+                user: written.rest_user.map_or("root".to_owned(), |Name(name)| name),
+                token: self.path("slurm.rest_token", written.rest_token)?,
+                plain: written.rest_plain.unwrap_or(false),
+            }),
+            None => {
+                let alone = [
+                    ("slurm.rest_user", written.rest_user.is_some()),
+                    ("slurm.rest_token", written.rest_token.is_some()),
+                    ("slurm.rest_plain", written.rest_plain.is_some()),
+                ];
+                if let Some((key, _)) = alone.into_iter().find(|(_, is_there)| *is_there) {
+                    let why = "it is for slurmrestd; say slurm.rest = \"http://localhost:6820\"";
+                    return Err(self.source.error(key, why));
+                }
+                None
+            }
+        };
+        if rest.as_ref().is_some_and(|rest| !rest.plain && !rest.address.is_local()) {
+            let why = "requests and tokens would cross the network unencrypted; use a socket or an address of this machine \
+                       (a proxy or a tunnel there), or say slurm.rest_plain = true";
+            return Err(self.source.error("slurm.rest", why));
+        }
         Ok(Slurm {
             mode: written.mode.unwrap_or(usual.mode),
             nodes: written.nodes.map(|nodes| nodes.0.0).unwrap_or_default(),
@@ -440,6 +472,7 @@ impl Reader<'_> {
             within: span("within", written.within, usual.within)?,
             conf: self.path("slurm.conf", written.conf)?,
             programs: self.path("slurm.programs", written.programs)?,
+            rest,
         })
     }
 

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{AgentNode, Agents, Config, EngineConfig, Length, Local, Slurm, TlsFiles, Web};
+use super::{
+    AgentNode, Agents, Config, EngineConfig, Length, Local, RestConfig, Slurm, TlsFiles, Web,
+};
 use crate::schedule::ScheduleSpec;
 use busbar_core::calendar::clock_face;
 use busbar_slurm::hosts::HostList;
@@ -30,6 +32,7 @@ impl Config {
             line("profiles", quoted(profiles));
         }
         line("period", quoted(&Length(self.period).to_string()));
+        line("takeover", quoted(&Length(self.takeover).to_string()));
         line("last_resort", quoted(&self.last_resort.to_string()));
         if let Some(rule) = &self.switch_off {
             line("switch_off", quoted(&rule.to_string()));
@@ -114,8 +117,18 @@ impl Config {
     }
 
     fn write_slurm(&self, text: &mut String) {
-        let Slurm { mode, nodes, partitions, others, licence, period, within, conf, programs } =
-            &self.slurm;
+        let Slurm {
+            mode,
+            nodes,
+            partitions,
+            others,
+            licence,
+            period,
+            within,
+            conf,
+            programs,
+            rest,
+        } = &self.slurm;
         let mode = quoted(&mode.to_string());
         let (period, within) =
             (quoted(&Length(*period).to_string()), quoted(&Length(*within).to_string()));
@@ -138,6 +151,13 @@ impl Config {
         for (key, path) in [("conf", conf), ("programs", programs)] {
             if let Some(path) = path {
                 let _ = writeln!(text, "{key} = {}", quoted(&path.to_string_lossy()));
+            }
+        }
+        if let Some(RestConfig { address, user, token, plain }) = rest {
+            let (address, user) = (quoted(&address.written()), quoted(user));
+            let _ = write!(text, "rest = {address}\nrest_user = {user}\nrest_plain = {plain}\n");
+            if let Some(token) = token {
+                let _ = writeln!(text, "rest_token = {}", path(token));
             }
         }
     }

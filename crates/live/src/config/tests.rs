@@ -123,6 +123,7 @@ policy = 'pb-guided(bsld_lower=4)'
 budget = '6500W'
 profiles = 'cab'
 period = '500ms'
+takeover = '10s'
 last_resort = 'suspend'
 switch_off = 'idle for 10min, keep 1 spare'
 kill_after = '1s'
@@ -163,6 +164,7 @@ policies = ['easy', 'share(order=aged)']
     let limit = Limit::Power(Watts::from_watts(6500));
     assert_eq!(config.budget, ScheduleSpec::Always(Allowance::Limited(limit)));
     assert_eq!((config.period, config.kill_after), (Span::from_millis(500), Span::from_secs(1)));
+    assert_eq!(config.takeover, Span::from_secs(10));
     assert_eq!(
         (config.retention, config.last_resort),
         (Span::from_secs(7200), LastResort::Suspend)
@@ -186,7 +188,7 @@ policies = ['easy', 'share(order=aged)']
     assert!(!config.local.cgroups);
     assert_eq!(config.log, Log { level: Level::Debug, format: Format::Json });
     assert_eq!(config.local.cpus, [vec![0, 1, 2, 9], vec![4]]);
-    assert_eq!(config.source.place("limits.jobs").line, Some(15));
+    assert_eq!(config.source.place("limits.jobs").line, Some(16));
     assert_eq!(unsaid(read(&config.to_toml()).unwrap()), unsaid(config));
     for text in [
         "",
@@ -227,6 +229,7 @@ fn mistakes_are_named_with_file_line_and_field() {
             "line 1, field 'budget': invalid type: integer `80`, expected text in quotes",
         ),
         ("\nperiod = '1'", "line 2, field 'period': '1' has no known unit; write a length of time"),
+        ("takeover = '9ms'", "line 1, field 'takeover': 9ms is out of range; write 1s to 1h"),
         ("period = '99ms'", "line 1, field 'period': 99ms is out of range; write 100ms to 1min"),
         (
             "switch_off = 'now'",
@@ -468,4 +471,24 @@ fn only_nodes_of_this_computer_are_switched() {
     let agents = "agents.nodes = [{ name = 'a', address = '/a' }, { name = 'b', address = '/b' }]";
     let agents = refused(agents);
     assert!(agents.contains("does not switch nodes that have agents"), "{agents}");
+}
+
+#[test]
+fn slurmrestd_is_on_this_machine_unless_it_is_said_otherwise() {
+    let read = |text: &str| read(&format!("[slurm]\n{text}"));
+    let config = read("rest = 'http://localhost:6820'\nrest_token = 'token'").unwrap();
+    let rest = config.slurm.rest.as_ref().unwrap();
+    assert_eq!((rest.user.as_str(), rest.plain), ("root", false));
+    assert!(rest.token.as_ref().unwrap().ends_with("token"));
+    for (text, reason) in [
+        ("rest = 'http://head:6820'", "cross the network unencrypted"),
+        ("rest = 'https://head:6820'", "is no place of slurmrestd"),
+        ("rest_user = 'ann'", "say slurm.rest"),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+    }
+    let config = read("rest = 'http://head:6820'\nrest_plain = true\nrest_user = 'ann'").unwrap();
+    let shown = config.to_toml();
+    assert!(shown.contains("rest = \"http://head:6820\""), "{shown}");
 }

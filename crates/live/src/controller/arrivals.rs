@@ -1,7 +1,8 @@
 //! Jobs that come through the engine: its users submit them there, and it keeps them until the daemon starts them.
 
+use std::collections::BTreeSet;
+
 use super::Controller;
-use super::recovery::set_again;
 use crate::engine::{Allotment, Arrival, Attempt, Underway};
 use crate::job::{EndReason, Entry, EventKind, Phase, Program, Run};
 use crate::wire::{Refusal, RefusalKind};
@@ -16,17 +17,23 @@ impl Controller {
         if let Some(known) = self.by_handle.get(&handle) {
             return Ok(*known);
         }
-        self.check_request(&request)?;
+        if running.is_none() {
+            self.check_request(&request)?;
+        }
         let number = self.next;
         let (submit, phase) = (now, Phase::Waiting);
         let handle = Some(handle);
         let mut entry =
             Entry { number, owner, request, submit, attempts: 0, phase, array: None, handle };
-        let job = self.setup.job(&entry)?;
+        let job = match (self.setup.job(&entry), &running) {
+            // It counts, whatever it is.
+            (Err(_), Some(_)) => self.setup.stand_in(&entry),
+            (job, _) => job?,
+        };
         self.scheduler.add(job);
         let start = match running {
             None => None,
-            Some(underway) => match self.underway(number, &underway) {
+            Some(underway) => match self.underway(now, number, &underway) {
                 Ok(allotment) => Some((allotment, underway)),
                 Err(refusal) => {
                     self.scheduler.remove(number);
@@ -39,9 +46,18 @@ impl Controller {
         if let Some((allotment, underway)) = start {
             let mut run = Run::new(now, allotment.clone());
             run.until = now + allotment.time.saturating_sub(underway.ran);
+            run.of_others = underway.of_others;
             entry.attempts = 1;
             // Its nodes may be held at the cap of idle ones.
-            self.unwritten.acts.push(set_again(entry.attempt(), &run));
+            self.uncapped.push(number);
+            if underway.of_others {
+                let (name, count) = (&entry.request.name, allotment.nodes.len());
+                let nodes = if count == 1 { "a node" } else { "nodes" };
+                let text = format!(
+                    "{name}, which Busbar does not manage, is on {nodes} of Busbar's ({count}): what it may draw there counts"
+                );
+                self.note(now, EventKind::Notice { text });
+            }
             entry.phase = Phase::Running(run);
             self.note(now, EventKind::Started { job: number, attempt: 1, allotment });
             self.running.insert(number);
@@ -62,19 +78,23 @@ impl Controller {
         Ok(number)
     }
 
-    /// What a job has that runs already: the watts that it was promised, or as much as it can draw.
-    fn underway(&self, number: u64, underway: &Underway) -> Result<Allotment, Refusal> {
-        let nodes = &underway.nodes;
-        let is_taken = |node: &&u32| {
-            let holder = self.scheduler.holder(busbar_core::units::NodeId(**node));
-            **node >= self.setup.machine.nodes || holder.is_some()
-        };
+    /// What a job has that runs already: the watts that it was promised, or as much as it can draw. Jobs that were to get its
+    /// nodes, and are not placed, get others.
+    fn underway(
+        &mut self,
+        now: Instant,
+        number: u64,
+        underway: &Underway,
+    ) -> Result<Allotment, Refusal> {
+        let nodes: BTreeSet<u32> = underway.nodes.iter().copied().collect();
         let nominal = self.scheduler.nominal(number).filter(|_| !nodes.is_empty());
-        let (Some(nominal), None) = (nominal, nodes.iter().find(is_taken)) else {
+        let room = self.room_for(number, &nodes, &BTreeSet::new());
+        let (Some(nominal), Some(room)) = (nominal, room) else {
             let message =
                 "it runs on nodes that this daemon does not have, or that another job has";
             return Err(Refusal { kind: RefusalKind::Impossible, message: message.to_owned() });
         };
+        self.make(now, room);
         let OperatingPoint { cores, time, .. } = nominal;
         let each = |total: Watts| {
             Watts::from_milliwatts(total.milliwatts().div_ceil(nominal.nodes.into()))

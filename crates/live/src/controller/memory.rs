@@ -14,6 +14,7 @@ use busbar_core::units::{Instant, Watts};
 pub(crate) struct Memory {
     scheduler: Snapshot,
     stuck: BTreeMap<u64, &'static str>,
+    aside: BTreeMap<u64, String>,
     unmanaged: BTreeSet<u64>,
     must_ask: bool,
     put_off: Option<Instant>,
@@ -30,6 +31,7 @@ impl Controller {
         Some(Memory {
             scheduler: self.scheduler.snapshot()?,
             stuck: self.stuck.clone(),
+            aside: self.aside.clone(),
             unmanaged: self.unmanaged.clone(),
             must_ask: self.must_ask,
             put_off: self.put_off,
@@ -40,9 +42,10 @@ impl Controller {
 
     /// Continues from the state of another controller with the same jobs.
     pub(crate) fn recall(&mut self, memory: Memory) {
-        let Memory { scheduler, stuck, unmanaged, must_ask, put_off, limit, switcher } = memory;
+        let Memory { scheduler, stuck, aside, unmanaged, must_ask, put_off, limit, switcher } =
+            memory;
         self.scheduler = Scheduler::from_snapshot(&self.setup, scheduler);
-        (self.stuck, self.unmanaged) = (stuck, unmanaged);
+        (self.stuck, self.aside, self.unmanaged) = (stuck, aside, unmanaged);
         (self.must_ask, self.put_off, self.limit) = (must_ask, put_off, limit);
         self.switcher = switcher;
         self.must_rebuild = false;

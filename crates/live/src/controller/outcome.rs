@@ -174,7 +174,9 @@ impl Controller {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         entry.attempts += 1;
         let attempt = entry.attempt();
-        entry.phase = Phase::Running(Run::new(now, allotment.clone()));
+        let mut run = Run::new(now, allotment.clone());
+        run.unplaced = self.engine_chooses_nodes && !self.scheduler.names_nodes();
+        entry.phase = Phase::Running(run);
         self.running.insert(number);
         self.unwritten.changed.insert(number);
         self.unwritten.acts.push(Act::Start { attempt, allotment: allotment.clone() });
@@ -198,7 +200,7 @@ impl Controller {
             ChangeReason::Squeezed if run.squeezed_from.is_none() => {
                 run.squeezed_from = Some(before.allotment.clone());
             }
-            ChangeReason::Squeezed => (),
+            ChangeReason::Squeezed | ChangeReason::Placed => (),
             ChangeReason::Policy | ChangeReason::Restored => run.squeezed_from = None,
         }
         self.unwritten.changed.insert(number);

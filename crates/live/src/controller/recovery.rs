@@ -42,9 +42,12 @@ impl Controller {
         entry.is_some_and(|entry| entry.attempt() == attempt)
     }
 
-    /// What an attempt may have: its present settings, and those before as long as the last change is not confirmed.
+    /// What an attempt may have: its present settings, and those before as long as the last change is not confirmed. Nothing if
+    /// its nodes are not known.
     pub fn may_have(&self, attempt: Attempt) -> Vec<Allotment> {
-        let Some(run) = self.run_of(attempt.job) else { return Vec::new() };
+        let Some(run) = self.run_of(attempt.job).filter(|run| !run.unplaced) else {
+            return Vec::new();
+        };
         let before = run.before.iter().map(|before| before.allotment.clone());
         std::iter::once(run.allotment.clone()).chain(before).collect()
     }
@@ -78,6 +81,9 @@ impl Controller {
             if let Some(ending) = run.ending {
                 let signal = if ending.forced { Signal::Kill } else { Signal::Terminate };
                 asked.push(Act::Signal { attempt, signal });
+            }
+            if run.unplaced {
+                continue;
             }
             let order = match &run.before {
                 None => &mut same,
@@ -266,7 +272,12 @@ impl Controller {
     fn go_back(&mut self, now: Instant, attempt: Attempt, before: &Previous) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
         let Some(run) = entry.run_mut() else { return };
-        let Previous { allotment, squeezed_from } = before.clone();
+        let Previous { mut allotment, squeezed_from } = before.clone();
+        if !self.scheduler.names_nodes() && allotment.nodes.len() == run.allotment.nodes.len() {
+            // They may have been chosen since.
+            let cap = allotment.cap;
+            allotment.nodes = run.allotment.nodes.iter().map(|(node, _)| (*node, cap)).collect();
+        }
         if run.allotment == allotment {
             return;
         }

@@ -126,8 +126,9 @@ impl Controller {
     }
 
     /// Why an accepted job cannot be queued at present, if so.
-    pub fn remark(&self, number: u64) -> Option<&'static str> {
-        self.stuck.get(&number).copied()
+    pub fn remark(&self, number: u64) -> Option<&str> {
+        let aside = self.aside.get(&number).map(String::as_str);
+        self.stuck.get(&number).copied().or(aside)
     }
 
     /// A remark for the user who submitted a job, to be read after its number.

@@ -120,7 +120,9 @@ impl Controller {
             .running
             .iter()
             .copied()
-            .filter_map(|number| self.adjustable(number).map(|run| (run.start, number)))
+            .filter_map(|number| self.adjustable(number).map(|run| (run, number)))
+            .filter(|(run, _)| !run.of_others)
+            .map(|(run, number)| (run.start, number))
             .collect();
         running.sort_unstable();
         let excess = self.excess();

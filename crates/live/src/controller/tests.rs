@@ -8,6 +8,7 @@ use proptest::prelude::*;
 mod arrays;
 mod lifecycle;
 mod limits;
+mod placing;
 mod power;
 mod random;
 mod switching;

@@ -26,6 +26,8 @@ impl Daemon {
                 }
             }
             if !orders.is_empty() {
+                // Writing them down may have taken long.
+                self.store.lease().ensure();
                 self.engine.request(orders);
                 self.hear_answers(now);
             }
@@ -101,6 +103,21 @@ impl Daemon {
                     tracing::info!(%attempt, ?end, "ended");
                     self.controller.has_ended(now, attempt, end, ago);
                 }
+                Report::Placed { attempt, nodes } => {
+                    if self.controller.placed(now, attempt, &nodes) {
+                        self.pipeline.relocate(attempt, &nodes);
+                    }
+                }
+                Report::SetAside { attempt, reason } => {
+                    tracing::warn!(%attempt, reason, "has no nodes; it waits");
+                    self.controller.set_aside(now, attempt, reason);
+                }
+                Report::Offered { handle } => self.controller.offered(&handle),
+                Report::Notice { text } => {
+                    tracing::warn!("{text}");
+                    self.controller.notice(now, text);
+                }
+                Report::OutOfTime { attempt } => self.controller.out_of_time(now, attempt),
                 Report::NotBegun { attempt, reason } => self.not_started(now, attempt, &reason),
                 Report::Arrived(arrival) => self.arrived(now, *arrival),
                 Report::Gone { handle } => self.controller.gone(now, &handle),
@@ -300,6 +317,7 @@ impl Daemon {
             owner: owner.map(|owner| (owner.user, owner.group)),
             allotment,
             handle: entry.handle.clone(),
+            is_free: entry.run().is_some_and(|run| run.unplaced),
         })
     }
 }

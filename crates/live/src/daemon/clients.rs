@@ -47,9 +47,13 @@ impl Daemon {
             Request::Submit(submission) => {
                 let store = &self.store;
                 let succeeded = |job| store.succeeded(job).ok().flatten();
-                let submitted = match peer.owner() {
-                    Some(owner) => controller.submit(now, owner, *submission, &succeeded),
-                    None => Err(Refusal {
+                let submitted = match (self.engine.refuses_jobs(), peer.owner()) {
+                    (Some(why), _) => {
+                        let message = why.to_owned();
+                        Err(Refusal { kind: RefusalKind::Impossible, message })
+                    }
+                    (None, Some(owner)) => controller.submit(now, owner, *submission, &succeeded),
+                    (None, None) => Err(Refusal {
                         kind: RefusalKind::Forbidden,
                         message: "a job belongs to a user; say who you are".to_owned(),
                     }),
@@ -117,6 +121,7 @@ impl Daemon {
                     reply.clone(),
                     gone.clone(),
                     most,
+                    question.assumes_nothing(),
                     move |wanted| outlook.forecast(&question, wanted),
                 );
                 None
@@ -209,6 +214,7 @@ impl Daemon {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol: PROTOCOL,
             process: std::process::id(),
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             policy: setup.decider.spec().to_string(),
             freedoms: setup.decider.spec().wants().iter().map(|it| it.to_string()).collect(),
             engine: self.engine.name().to_owned(),

@@ -15,6 +15,9 @@ const BETWEEN_PRUNINGS: Span = Span::from_secs(60);
 /// The pause between two checks of the daemon's files.
 const BETWEEN_LOOKS: Span = Span::from_secs(1);
 
+/// The pause between two times at which the engine is told why jobs wait.
+const BETWEEN_EXPLANATIONS: Span = Span::from_secs(5);
+
 pub(super) struct Pace {
     since: i64,
     cycles: Latest,
@@ -24,6 +27,7 @@ pub(super) struct Pace {
     at_most: [u64; BOUNDS.len()],
     next_pruning: Instant,
     next_look: Instant,
+    next_explanation: Instant,
 }
 
 impl Pace {
@@ -36,6 +40,7 @@ impl Pace {
             at_most: [0; BOUNDS.len()],
             next_pruning: Instant::ZERO,
             next_look: Instant::ZERO,
+            next_explanation: Instant::ZERO,
         }
     }
 
@@ -74,6 +79,14 @@ impl Pace {
         let is_time = now >= self.next_look;
         if is_time {
             self.next_look = now + BETWEEN_LOOKS;
+        }
+        is_time
+    }
+
+    pub(super) fn is_time_to_explain(&mut self, now: Instant) -> bool {
+        let is_time = now >= self.next_explanation;
+        if is_time {
+            self.next_explanation = now + BETWEEN_EXPLANATIONS;
         }
         is_time
     }

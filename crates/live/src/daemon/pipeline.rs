@@ -88,6 +88,22 @@ impl Pipeline {
         meant.into_iter().map(|(act, _)| act).collect()
     }
 
+    /// The nodes of an attempt are known now: what waits to be ordered is about these.
+    pub(super) fn relocate(&mut self, attempt: Attempt, nodes: &[u32]) {
+        for (act, _) in &mut self.waiting {
+            if let Act::Set { attempt: of, allotment, before, .. } = act
+                && *of == attempt
+            {
+                for allotment in [allotment, &mut before.allotment] {
+                    if allotment.nodes.len() == nodes.len() {
+                        let cap = allotment.cap;
+                        allotment.nodes = nodes.iter().map(|node| (*node, cap)).collect();
+                    }
+                }
+            }
+        }
+    }
+
     /// How many acts are not finished.
     pub(super) fn unfinished(&self) -> usize {
         self.waiting.len() + self.ordered.len()

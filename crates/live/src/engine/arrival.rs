@@ -23,6 +23,8 @@ pub struct Underway {
     pub nodes: Vec<u32>,
     /// How long it has run.
     pub ran: Span,
+    /// Whether it is work of others, which the daemon neither starts nor ends.
+    pub of_others: bool,
     /// What each node of it may draw, if it was promised so much; otherwise it counts with what it would draw without a
     /// cap.
     pub node_power: Option<Watts>,

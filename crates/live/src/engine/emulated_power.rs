@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Instant as Moment;
 
 use super::{
-    Attempt, Engine, EngineError, EnginePace, Found, NodeInfo, Order, Power, Report, Ticket,
+    Attempt, Engine, EngineError, EnginePace, Found, NodeInfo, Order, Power, Report, Ticket, Wait,
 };
 use busbar_core::units::{Instant, Span, Watts};
 
@@ -61,6 +61,10 @@ impl Engine for EmulatedPower {
         self.inner.node_name(node)
     }
 
+    fn chooses_nodes(&self) -> bool {
+        self.inner.chooses_nodes()
+    }
+
     fn request(&mut self, orders: Vec<(Ticket, Order)>) {
         self.inner.request(orders);
     }
@@ -91,6 +95,10 @@ impl Engine for EmulatedPower {
         self.inner.refuse(handle, reason);
     }
 
+    fn explain(&mut self, waits: BTreeMap<String, Wait>) {
+        self.inner.explain(waits);
+    }
+
     fn dismiss(&mut self, handle: &str) {
         self.inner.dismiss(handle);
     }
@@ -116,6 +124,10 @@ impl Engine for EmulatedPower {
         let first = self.under_way.values().map(|(_, at)| *at).min();
         let first = first.map(|at| at.since((self.clock)()));
         first.into_iter().chain(self.inner.next_report()).min()
+    }
+
+    fn refuses_jobs(&self) -> Option<&'static str> {
+        self.inner.refuses_jobs()
     }
 
     fn others(&self) -> u32 {

@@ -185,6 +185,7 @@ mod tests {
             errors: PathBuf::from("/dev/null"),
             owner: None,
             handle: None,
+            is_free: false,
             allotment: Allotment {
                 nodes: vec![(0, Watts::from_watts(100))],
                 cores: 1,

@@ -48,9 +48,22 @@ impl Cancellation {
     }
 }
 
+/// How long a forecast counts as what is expected.
+const GOOD_FOR: Duration = Duration::from_secs(15 * 60);
+
 /// Running forecasts by user; those who are no user share one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RunningForecasts(Arc<Mutex<BTreeMap<Option<u32>, Asked>>>);
+pub(crate) struct RunningForecasts {
+    asked: Arc<Mutex<BTreeMap<Option<u32>, Asked>>>,
+    latest: Arc<Mutex<Option<Starts>>>,
+}
+
+/// When jobs start by a forecast, in seconds since 1970.
+#[derive(Debug)]
+struct Starts {
+    worked_out: Moment,
+    of: BTreeMap<u64, i64>,
+}
 
 #[derive(Debug)]
 struct Asked {
@@ -60,7 +73,7 @@ struct Asked {
 
 impl RunningForecasts {
     fn all(&self) -> MutexGuard<'_, BTreeMap<Option<u32>, Asked>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a user may start a forecast now.
@@ -76,13 +89,27 @@ impl RunningForecasts {
         Err(Refusal { kind: RefusalKind::TooMuch, message })
     }
 
-    /// Starts a forecast for a user who [may have](Self::check) one.
+    /// When jobs start by the latest forecast that somebody asked for and that assumed nothing, while it is fresh.
+    pub(crate) fn expected_starts(&self) -> BTreeMap<u64, i64> {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = latest.as_ref().filter(|starts| starts.worked_out.elapsed() < GOOD_FOR);
+        fresh.map(|starts| starts.of.clone()).unwrap_or_default()
+    }
+
+    fn keep(&self, forecast: &Forecast) {
+        let starts = forecast.jobs.iter().filter_map(|line| line.job.zip(line.start));
+        let starts = Starts { worked_out: Moment::now(), of: starts.collect() };
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(starts);
+    }
+
+    /// Starts a forecast for a user who [may have](Self::check) one. One that `is_expected` assumes nothing.
     pub(crate) fn begin(
         &self,
         user: Option<u32>,
         reply: Sender<Reply>,
         gone: ClientGone,
         most: Span,
+        is_expected: bool,
         work: impl FnOnce(&Cancellation) -> Result<Forecast, Refusal> + Send + 'static,
     ) {
         let wanted = Cancellation::for_at_most(most, gone.clone());
@@ -91,7 +118,11 @@ impl RunningForecasts {
         let spawned = thread::Builder::new().name("forecast".to_owned()).spawn({
             let reply = reply.clone();
             move || {
-                let answer = work(&wanted).map_or_else(Reply::Error, Reply::Forecast);
+                let answer = work(&wanted);
+                if let (true, Ok(forecast)) = (is_expected, &answer) {
+                    place.under_way.keep(forecast);
+                }
+                let answer = answer.map_or_else(Reply::Error, Reply::Forecast);
                 // A client that has its answer may ask for the next forecast.
                 drop(place);
                 // The client may be gone.
@@ -133,6 +164,8 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::ForecastLine;
+    use busbar_core::units::Watts;
     use std::sync::mpsc::{Receiver, channel};
 
     /// A forecast that goes on until it is not wanted, and tells that it has begun.
@@ -143,7 +176,7 @@ mod tests {
     ) -> (Receiver<Reply>, ClientGone) {
         let ((reply, answers), gone) = (channel(), ClientGone::default());
         let (begun, has_begun) = channel();
-        under_way.begin(Some(user), reply, gone.clone(), most, move |wanted| {
+        under_way.begin(Some(user), reply, gone.clone(), most, false, move |wanted| {
             begun.send(()).unwrap();
             loop {
                 wanted.check()?;
@@ -182,6 +215,39 @@ mod tests {
     }
 
     #[test]
+    fn the_latest_one_that_assumes_nothing_says_when_jobs_start() {
+        let under_way = RunningForecasts::default();
+        let ask = |start: i64, is_expected: bool| {
+            let (reply, answers) = channel();
+            let line = ForecastLine {
+                job: Some(7),
+                name: None,
+                start: Some(start),
+                end: None,
+                nodes: 1,
+                power: None,
+                reason: None,
+                array: None,
+            };
+            let forecast = Forecast {
+                jobs: vec![line],
+                peak: Watts::ZERO,
+                power: Vec::new(),
+                limits: Vec::new(),
+                all_over: start,
+                assumptions: Vec::new(),
+            };
+            let gone = ClientGone::default();
+            under_way.begin(None, reply, gone, LONG, is_expected, move |_| Ok(forecast));
+            assert!(matches!(answers.recv().unwrap(), Reply::Forecast(_)));
+            under_way.expected_starts()
+        };
+        assert_eq!(ask(1000, false), BTreeMap::new());
+        assert_eq!(ask(2000, true), BTreeMap::from([(7, 2000)]));
+        assert_eq!(ask(3000, false), BTreeMap::from([(7, 2000)]));
+    }
+
+    #[test]
     fn one_that_takes_too_long_is_given_up() {
         let under_way = RunningForecasts::default();
         let (answers, _) = endless(&under_way, 1, Span::from_millis(20));
@@ -195,7 +261,8 @@ mod tests {
     fn one_that_fails_leaves_its_place() {
         let under_way = RunningForecasts::default();
         let (reply, answers) = channel();
-        under_way.begin(Some(1), reply, ClientGone::default(), LONG, |_| panic!("as it should"));
+        under_way
+            .begin(Some(1), reply, ClientGone::default(), LONG, false, |_| panic!("as it should"));
         // No answer comes, as nobody is left to send one.
         assert!(answers.recv().is_err());
         assert_eq!(under_way.check(Some(1)), Ok(()));

@@ -28,7 +28,7 @@ impl Process {
     }
 
     /// This process.
-    pub(super) fn this() -> io::Result<Self> {
+    pub(crate) fn this() -> io::Result<Self> {
         let number = std::process::id() as i32;
         Process::of(number)?.ok_or_else(|| io::Error::other("/proc does not show this process"))
     }

@@ -39,6 +39,7 @@ fn launch(job: u64, allotment: Allotment) -> Launch {
         owner: None,
         allotment,
         handle: None,
+        is_free: false,
     }
 }
 

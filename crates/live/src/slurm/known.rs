@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
-use busbar_slurm::model::JobRef;
+use busbar_slurm::model::{Job, JobRef};
 
+use super::requests::handle;
 use crate::engine::{Attempt, Ticket};
 
 /// A job that the daemon knows.
@@ -23,11 +24,29 @@ pub(super) enum Stage {
     Recalled,
     /// It waits under a hold.
     Waiting,
-    /// It was released, and is not seen to run yet. After a restart of the daemon it is not known by which order, and on
-    /// which nodes.
-    Starting { order: Option<(Ticket, BTreeSet<u32>)>, since: Instant },
-    /// It runs.
-    Running { nodes: BTreeSet<u32>, limit: u32 },
+    /// Slurm has not placed it, and it waits under a hold until there may be nodes for it.
+    Aside,
+    /// It was released to run on these nodes, and is not seen to run yet.
+    Starting { ticket: Ticket, nodes: BTreeSet<u32>, since: Instant },
+    /// It was released, and Slurm is to choose its nodes.
+    Released(Release),
+    /// It runs. What the daemon orders may be about other nodes until it has heard where Slurm has placed it.
+    Running { nodes: BTreeSet<u32>, limit: u32, is_told: bool },
+}
+
+/// How a job was released.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Release {
+    /// On how many nodes it is to run, and the time limit that it was given; not known after a restart of the daemon.
+    pub(super) asked: Option<(usize, u32)>,
+    pub(super) since: Instant,
+}
+
+impl Release {
+    /// One by a daemon that is gone.
+    pub(super) fn by_another() -> Self {
+        Release { asked: None, since: Instant::now() }
+    }
 }
 
 /// All of them.
@@ -60,6 +79,15 @@ impl KnownJobs {
         self.jobs.contains_key(handle)
     }
 
+    /// How a job is called. One whose submit time cannot be read is the known one with its number.
+    pub(super) fn handle_of(&self, reference: JobRef, job: &Job) -> String {
+        let known = || self.jobs.iter().find(|(_, known)| known.job == reference);
+        match job.submitted.is_none().then(known).flatten() {
+            Some((handle, _)) => handle.clone(),
+            None => handle(reference, job),
+        }
+    }
+
     /// The job that an attempt runs.
     pub(super) fn of_attempt(&self, attempt: Attempt) -> Option<(&str, &Known)> {
         let handle = self.handles.get(&attempt)?;
@@ -86,9 +114,7 @@ impl KnownJobs {
     /// The nodes of all jobs that run, or may have run since somebody looked.
     pub(super) fn nodes_in_use(&self) -> BTreeSet<u32> {
         let nodes = |known: &Known| match &known.stage {
-            Stage::Running { nodes, .. } | Stage::Starting { order: Some((_, nodes)), .. } => {
-                nodes.clone()
-            }
+            Stage::Running { nodes, .. } | Stage::Starting { nodes, .. } => nodes.clone(),
             _ => BTreeSet::new(),
         };
         self.jobs.values().flat_map(nodes).collect()
@@ -123,7 +149,7 @@ mod tests {
         all.set_attempt("7@1", Some(attempt(1, 2)));
         assert!(all.of_attempt(attempt(1, 1)).is_none(), "another attempt has followed");
         assert_eq!(all.of_attempt(attempt(1, 2)).unwrap().0, "7@1");
-        let stage = Stage::Running { nodes: BTreeSet::from([3, 4]), limit: 9 };
+        let stage = Stage::Running { nodes: BTreeSet::from([3, 4]), limit: 9, is_told: true };
         all.set_stage("7@1", stage);
         assert_eq!(all.nodes_in_use(), BTreeSet::from([3, 4]));
         all.remove("7@1");

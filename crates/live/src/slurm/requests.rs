@@ -7,7 +7,7 @@ use busbar_slurm::words::Words;
 use crate::job::{JobRequest, Owner};
 
 /// The time limit of a job that has none: the longest that the daemon knows.
-const NO_LIMIT: Span = Span::from_secs(366 * 24 * 3600);
+pub(super) const NO_LIMIT: Span = Span::from_secs(366 * 24 * 3600);
 
 /// How the engine calls a job: by its number, and by when it was submitted, since numbers are used again on a cluster that
 /// was set up anew. A job that Slurm has queued again was submitted again, and is another job.
@@ -31,8 +31,12 @@ pub(super) fn owner(job: &Job) -> Owner {
     Owner { user: job.uid, group: job.uid }
 }
 
-/// What a job asks for, or why that cannot be understood.
-pub(super) fn request(job: &Job, resizes: bool) -> Result<JobRequest, String> {
+/// What a job asks for with this time limit, or why that cannot be understood.
+pub(super) fn request(
+    job: &Job,
+    minutes: Option<u32>,
+    resizes: bool,
+) -> Result<JobRequest, String> {
     if job.het.is_some() {
         return Err(
             "heterogeneous jobs are not handled; submit its parts as jobs of their own".to_owned()
@@ -44,11 +48,9 @@ pub(super) fn request(job: &Job, resizes: bool) -> Result<JobRequest, String> {
     let nodes = job.nodes_min.max(1);
     let range = words.nodes.unwrap_or((nodes, job.nodes_max.max(nodes)));
     let is_ranged = range.0 < range.1 && (words.malleable || !resizes);
-    let time = job
-        .limit_minutes
-        .map_or(NO_LIMIT, |minutes| Span::from_millis(60_000 * u64::from(minutes)));
+    let time = minutes.map_or(NO_LIMIT, |minutes| Span::from_millis(60_000 * u64::from(minutes)));
     Ok(JobRequest {
-        name: job.name.chars().filter(|c| !c.is_control()).take(50).collect(),
+        name: name(job),
         nodes: if is_ranged { nodes.clamp(range.0, range.1) } else { nodes },
         moldable: is_ranged.then_some(range),
         time: time.min(NO_LIMIT).max(Span::from_secs(60)),
@@ -58,6 +60,11 @@ pub(super) fn request(job: &Job, resizes: bool) -> Result<JobRequest, String> {
         held: false,
         account: job.account.as_deref().map(account).filter(|name| !name.is_empty()),
     })
+}
+
+/// A job's name as the daemon keeps it.
+pub(super) fn name(job: &Job) -> String {
+    job.name.chars().filter(|c| !c.is_control()).take(50).collect()
 }
 
 /// An account as the daemon keeps it: Slurm may have longer ones.

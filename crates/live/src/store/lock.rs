@@ -1,9 +1,13 @@
 //! One daemon per state: a file that is locked as long as the daemon runs. The system releases the lock
 //! when the process ends for any reason. If a daemon is killed while it starts a process, that process
 //! holds the lock until it executes its program.
+//!
+//! The file says who that is, with a count that grows while the daemon lives: see [`Lease`].
 
-use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -13,9 +17,18 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::StoreError;
+use super::lease::{self, Holder, Lease};
+use crate::engine::Signal;
+use crate::file_identity::FileIdentity;
 
 /// The name of the lock file.
-const NAME: &str = "lock";
+pub(super) const NAME: &str = "lock";
+
+/// The name of the file that is locked by whoever changes who leads.
+pub(super) const TURN: &str = "takeover";
+
+/// A daemon that takes the place of one on another host makes the new lock file here.
+const NEW: &str = "lock.new";
 
 /// How long to wait for a lock whose daemon still runs, since it may be about to end.
 const ENDING: Duration = Duration::from_secs(2);
@@ -27,55 +40,146 @@ const STARTING: Duration = Duration::from_secs(60);
 /// The pause between two tries.
 const REST: Duration = Duration::from_millis(20);
 
-/// The lock, as long as it is held.
-#[derive(Debug)]
-pub(super) struct Lock {
-    _file: File,
+/// The pause between two tries of a daemon that stands by.
+const STANDBY_REST: Duration = Duration::from_millis(200);
+
+/// What came of a try.
+enum Attempt {
+    Locked(File),
+    /// Somebody else has it, who has written this.
+    Held(String),
 }
 
-impl Lock {
-    /// Takes the lock of a folder, and writes the ID of this process to it.
-    pub(super) fn take(folder: &TrustedFolder) -> Result<Self, StoreError> {
-        // Anyone who can open the file could lock it, so only its owner may.
-        let mut file = folder.file(NAME, OFlags::RDWR)?;
-        let begun = Instant::now();
-        let mut locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
-        while locked == Err(Errno::WOULDBLOCK) {
-            let patience = if process(&mut file).is_none_or(runs) { ENDING } else { STARTING };
-            if begun.elapsed() >= patience {
-                break;
-            }
-            sleep(REST);
-            locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+/// Takes the lock of a folder for a daemon whose lease is so long.
+pub(super) fn take(folder: &TrustedFolder, length: Duration) -> Result<Lease, StoreError> {
+    let begun = Instant::now();
+    loop {
+        let text = match attempt(folder)? {
+            Attempt::Locked(file) => return Ok(Lease::begin(folder, file, length)),
+            Attempt::Held(text) => text,
+        };
+        let process = process(&text);
+        let patience = if process.is_none_or(runs) { ENDING } else { STARTING };
+        if begun.elapsed() >= patience {
+            return Err(StoreError::InUse { folder: folder.path().to_owned(), process });
         }
-        match locked {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                return Err(StoreError::InUse {
-                    folder: folder.path().to_owned(),
-                    process: process(&mut file),
-                });
-            }
-            Err(errno) => {
-                let path = folder.path().join(NAME);
-                return Err(StoreError::Unwritable { path, source: errno.into() });
-            }
-        }
-        // The process ID is only for information, so a full disk does not matter.
-        let _ = file
-            .set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| writeln!(file, "{}", std::process::id()));
-        Ok(Lock { _file: file })
+        sleep(REST);
     }
 }
 
-/// The process that holds the lock, if it is known.
-fn process(file: &mut File) -> Option<u32> {
+/// Waits until nobody leads any more, and takes the lock: it is given back, or its holder has given no sign of life for half
+/// as long again as it may act without one. A holder on this host is killed, so that it does not wake up again. From one on
+/// another host the lock is taken away, and it ends as soon as it wakes up. `rest` is called at each try, with what the holder
+/// has written.
+pub(super) fn stand_by(
+    folder: &TrustedFolder,
+    length: Duration,
+    mut rest: impl FnMut(&str),
+) -> Result<Lease, StoreError> {
+    let (mut seen, mut since) = (String::new(), Instant::now());
+    loop {
+        let text = match attempt(folder)? {
+            Attempt::Locked(file) => return Ok(Lease::begin(folder, file, length)),
+            Attempt::Held(text) => text,
+        };
+        if text != seen {
+            (seen, since) = (text, Instant::now());
+        }
+        // Older versions give no sign of life.
+        if let Some(holder) = Holder::read(&seen)
+            && since.elapsed() >= length * 3 / 2
+        {
+            match holder.process_here() {
+                Some(process) => {
+                    tracing::warn!(
+                        process = process.number,
+                        "the daemon gives no sign of life; it is killed"
+                    );
+                    if let Err(error) = process.signal(Signal::Kill) {
+                        tracing::error!(%error, "the daemon cannot be killed");
+                    }
+                }
+                None => {
+                    if let Some(lease) = seize(folder, length, &seen)? {
+                        return Ok(lease);
+                    }
+                }
+            }
+        }
+        rest(&seen);
+        sleep(STANDBY_REST);
+    }
+}
+
+/// Takes the lock away from a daemon on another host, unless it has given a sign of life after all.
+fn seize(
+    folder: &TrustedFolder,
+    length: Duration,
+    seen: &str,
+) -> Result<Option<Lease>, StoreError> {
+    let _turn = turn(folder)?;
+    let mut present = folder.file(NAME, OFlags::RDWR)?;
+    if text_of(&mut present) != seen {
+        return Ok(None);
+    }
+    tracing::warn!("the daemon on another host gives no sign of life; its place is taken");
+    let file = folder.file(NEW, OFlags::RDWR)?;
+    let unwritable = |errno: Errno| unwritable(folder.path(), errno);
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(unwritable)?;
+    let lease = Lease::begin(folder, file, length);
+    let renamed = fs::rename(folder.path().join(NEW), folder.path().join(NAME));
+    renamed.map_err(|source| StoreError::Unwritable { path: folder.path().join(NAME), source })?;
+    Ok(Some(lease))
+}
+
+/// The right to change who leads. Whoever wants to take the place of a leader takes it first, and so does a leader who was away for
+/// longer than it may be; so only one of them finds that it may lead.
+pub(super) fn turn(folder: &TrustedFolder) -> Result<File, StoreError> {
+    let file = folder.file(TURN, OFlags::RDWR)?;
+    flock(&file, FlockOperation::LockExclusive)
+        .map_err(|errno| unwritable(folder.path(), errno))?;
+    Ok(file)
+}
+
+fn attempt(folder: &TrustedFolder) -> Result<Attempt, StoreError> {
+    // Anyone who can open the file could lock it, so only its owner may.
+    let mut file = folder.file(NAME, OFlags::RDWR)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        // A daemon on another host may have put its own in this place before the lock was free.
+        Ok(()) if !is_at_its_place(folder, &file)? => Ok(Attempt::Held(String::new())),
+        Ok(()) => Ok(Attempt::Locked(file)),
+        Err(Errno::WOULDBLOCK) => Ok(Attempt::Held(text_of(&mut file))),
+        Err(errno) => Err(unwritable(folder.path(), errno)),
+    }
+}
+
+/// Whether a file that was opened as the lock file is still that.
+pub(super) fn is_at_its_place(folder: &TrustedFolder, file: &File) -> Result<bool, StoreError> {
+    Ok(lease::file_at(folder)? == Some(identity(folder, file)?))
+}
+
+/// What tells a lock file from others.
+pub(super) fn identity(folder: &TrustedFolder, file: &File) -> Result<FileIdentity, StoreError> {
+    let path = || folder.path().join(NAME);
+    let found =
+        file.metadata().map_err(|source| StoreError::Unwritable { path: path(), source })?;
+    Ok((found.dev(), found.ino()))
+}
+
+fn unwritable(folder: &Path, errno: Errno) -> StoreError {
+    StoreError::Unwritable { path: folder.join(NAME), source: errno.into() }
+}
+
+/// What the holder of a lock has written; nothing if that cannot be read.
+fn text_of(file: &mut File) -> String {
     let mut text = String::new();
-    file.rewind().ok()?;
-    file.take(32).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    let read = file.rewind().and_then(|()| file.take(1024).read_to_string(&mut text));
+    if read.is_ok() { text } else { String::new() }
+}
+
+/// The process that holds the lock, if it is known.
+fn process(text: &str) -> Option<u32> {
+    text.lines().next()?.trim().parse().ok()
 }
 
 /// Whether there is a process with this ID.

@@ -35,7 +35,7 @@ function spanOf(text) {
 /** What users call a job: its number, or its place in an array. */
 const jobNumber = (job) => (job.array ? `${job.array.array}_${job.array.index}` : String(job.job));
 
-const isRunning = (job) => ["running", "suspended", "ending"].includes(job.state);
+const isRunning = (job) => ["starting", "running", "suspended", "ending"].includes(job.state);
 const isOver = (job) => ["completed", "failed", "timed_out", "cancelled", "lost"].includes(job.state);
 const stateWords = (state) => state.replace("_", " ");
 
@@ -90,7 +90,7 @@ function endWords(end) {
 }
 
 const END_REASONS = { cancelled: "cancelled", time_limit: "time limit reached", budget: "no power left for it", dependency: "a job it depends on failed", dropped: "dropped by the policy" };
-const CHANGES = { policy: "the policy decided so", squeezed: "the budget fell", restored: "the budget rose" };
+const CHANGES = { policy: "the policy decided so", squeezed: "the budget fell", restored: "the budget rose", placed: "its nodes were chosen" };
 
 function nodeStateWords(state) {
   if (state === "up") return "is in service";

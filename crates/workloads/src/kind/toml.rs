@@ -47,6 +47,7 @@ const KEYS: &[(FileKind, &[&str])] = &[
             "socket",
             "state",
             "period",
+            "takeover",
             "last_resort",
             "kill_after",
             "retention",

@@ -147,6 +147,7 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
                 ChangeReason::Policy => "the policy",
                 ChangeReason::Squeezed => "a lower budget",
                 ChangeReason::Restored => "a higher budget",
+                ChangeReason::Placed => "its nodes were chosen",
             };
             format!("job {job} now runs {} ({reason})", has(allotment))
         }

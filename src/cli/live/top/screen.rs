@@ -153,7 +153,9 @@ fn job_row<'a>(job: &JobLine, users: &Users) -> Row<'a> {
     ]);
     match job.state {
         State::Running => row.style(Style::new().fg(Color::Green)),
-        State::Suspended | State::Ending => row.style(Style::new().fg(Color::Yellow)),
+        State::Starting | State::Suspended | State::Ending => {
+            row.style(Style::new().fg(Color::Yellow))
+        }
         _ => row,
     }
 }

@@ -1,4 +1,5 @@
-//! A long queue: jobs start and end beside it. What a control cycle costs then is printed.
+//! A long queue: jobs start and end beside it. What a control cycle costs then is printed. And arrays, whose elements wait
+//! as one entry.
 
 use std::time::Instant;
 
@@ -37,4 +38,25 @@ fn jobs_start_and_end_beside_a_long_queue() {
         ms(pace.longest_act),
         ms(pace.longest_own_act)
     );
+}
+
+/// On nodes for all of them at once, more elements are started together than jobs are read one by one: each runs, once, and
+/// nothing is reported as missing. Tried with Slurm 22.05.
+#[test]
+fn every_element_of_an_array_runs() {
+    const ELEMENTS: usize = 40;
+    let Some(mut served) = Served::idle(16, "steer", "easy-power", &[]) else { return };
+    let record = served.running.place().join("record");
+    let script = format!(
+        "echo $SLURM_JOB_ID begins \"$SLURM_JOB_NODELIST\" >> {record}; sleep 0.3
+         echo $SLURM_JOB_ID ends >> {record}",
+        record = record.display()
+    );
+    served.running.submit(&["-N1", "-t5", "--array=1-40", "--wrap", &script], None);
+    served.begin();
+    served.wait("all elements", || (served.ended() >= ELEMENTS).then_some(()));
+    served.wait("an empty queue", || served.queue().is_empty().then_some(()));
+    assert_eq!(served.ended(), ELEMENTS);
+    let log = served.log();
+    assert!(!log.contains("knows no such job"), "{log}");
 }

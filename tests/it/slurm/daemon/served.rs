@@ -1,6 +1,6 @@
 //! A daemon on a lab, and a client that looks at both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -102,6 +102,19 @@ impl Served {
         let mut daemon = self.daemon.take().unwrap();
         daemon.kill().unwrap();
         daemon.wait().unwrap();
+    }
+
+    /// Another daemon has taken the place of the former one, which has ended.
+    pub(super) fn take(&mut self, daemon: Child) {
+        if let Some(mut former) = self.daemon.replace(daemon) {
+            former.wait().unwrap();
+        }
+    }
+
+    /// Sends a signal to the daemon, which may be gone.
+    pub(super) fn signal(&self, signal: &str) {
+        let pid = self.daemon.as_ref().unwrap().id().to_string();
+        let _ = Command::new("kill").args([signal, &pid]).status().unwrap();
     }
 
     /// Lets the daemon read its configuration again.
@@ -252,25 +265,47 @@ impl Served {
 
     /// Asserts that every job ran once, from its beginning to its end; one that Slurm lost may have begun more often.
     pub(super) fn assert_once(&self, jobs: &[u32]) {
+        let ran = self.assert_each_once(jobs.len());
+        let all = jobs.iter().map(u32::to_string).collect();
+        assert_eq!(ran, all);
+    }
+
+    /// The same of so many jobs, whichever they are. Returns their numbers.
+    pub(super) fn assert_each_once(&self, count: usize) -> BTreeSet<String> {
         let record = self.record();
-        let mut lines: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        let mut jobs: BTreeMap<&str, [u32; 2]> = BTreeMap::new();
         for line in record.lines() {
             let mut words = line.split(' ');
             let (job, word) = (words.next().unwrap(), words.next().unwrap());
-            *lines.entry((job, word)).or_default() += 1;
+            jobs.entry(job).or_default()[usize::from(word == "ends")] += 1;
         }
-        for job in jobs.iter().map(u32::to_string) {
-            let times = |word| lines.get(&(job.as_str(), word)).copied().unwrap_or(0);
-            assert_eq!(times("ends"), 1, "{job} ends\n{}", self.log());
-            let most = 1 + self.lost_by_slurm(&job);
-            assert!((1..=most).contains(&times("begins")), "{job} begins\n{}", self.log());
+        for (job, [begins, ends]) in &jobs {
+            assert_eq!(*ends, 1, "{job} ends\n{}", self.log());
+            let most = 1 + self.lost_by_slurm(job);
+            assert!((1..=most).contains(begins), "{job} begins\n{}", self.log());
         }
-        assert_eq!(lines.len(), 2 * jobs.len());
+        assert_eq!(jobs.len(), count);
+        jobs.into_keys().map(str::to_owned).collect()
     }
 
-    /// Ends a process of the lab, which is then started again. A controller is told to stop, since one that is killed forgets
-    /// what happened in the last seconds, and takes minutes to find out what has ended meanwhile.
+    /// Ends a process of the lab, which is then started again, and waits until the lab is as before.
     pub(super) fn disturb(&self, name: &str) {
+        self.end(name);
+        let nodes = self.nodes.to_string();
+        let up =
+            busbar(&["lab", "up", "--nodes", &nodes, "--mode", self.mode], &self.running.place());
+        assert!(text(&up).contains("up again"), "{}", text(&up));
+    }
+
+    /// The same without waiting for all nodes.
+    pub(super) fn restart(&self, name: &str) {
+        self.end(name);
+        self.running.lab.start(name).unwrap();
+    }
+
+    /// Ends a process of the lab. A controller is told to stop, since one that is killed forgets what happened in the last
+    /// seconds, and takes minutes to find out what has ended meanwhile.
+    fn end(&self, name: &str) {
         let members = self.running.lab.members().unwrap();
         let member = members.iter().find(|member| member.name == name).unwrap();
         let pid = member.pid.unwrap().to_string();
@@ -281,10 +316,6 @@ impl Served {
             let status = fs::read_to_string(&status).unwrap_or_default();
             (status.is_empty() || status.contains("State:\tZ")).then_some(())
         });
-        let nodes = self.nodes.to_string();
-        let up =
-            busbar(&["lab", "up", "--nodes", &nodes, "--mode", self.mode], &self.running.place());
-        assert!(text(&up).contains("up again"), "{}", text(&up));
     }
 }
 

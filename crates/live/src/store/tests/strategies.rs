@@ -238,23 +238,28 @@ fn run() -> impl Strategy<Value = Run> {
         any::<bool>(),
         (option::of(allotment()), option::of((allotment(), option::of(allotment())))),
         option::of(asked),
+        any::<(bool, bool)>(),
     )
-        .prop_map(|(allotment, times, work, energy, suspended, had, ending)| Run {
-            start: times.0,
-            since: times.1,
-            until: times.2,
-            moves_until: times.3,
-            moved: times.4,
-            allotment,
-            work,
-            energy,
-            before: had
-                .1
-                .map(|(allotment, squeezed_from)| Box::new(Previous { allotment, squeezed_from })),
-            suspended,
-            squeezed_from: had.0,
-            ending,
-        })
+        .prop_map(
+            |(allotment, times, work, energy, suspended, had, ending, (unplaced, of_others))| Run {
+                start: times.0,
+                since: times.1,
+                until: times.2,
+                moves_until: times.3,
+                moved: times.4,
+                allotment,
+                work,
+                energy,
+                before: had.1.map(|(allotment, squeezed_from)| {
+                    Box::new(Previous { allotment, squeezed_from })
+                }),
+                suspended,
+                squeezed_from: had.0,
+                ending,
+                unplaced,
+                of_others,
+            },
+        )
 }
 
 fn why() -> impl Strategy<Value = EndReason> {

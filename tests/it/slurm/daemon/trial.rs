@@ -1,0 +1,217 @@
+//! A trial as on a site's cluster, on any Slurm: 64 nodes, a thousand jobs with arrays, dependencies, constraints and a reservation,
+//! and 40 times the daemon, slurmctld or an agent is killed, or the budget moves. It takes some minutes and runs on request only:
+//!
+//! `BUSBAR_SLURM_TRIAL=1 BUSBAR_SLURM_PROGRAMS=/opt/slurm cargo test --all-features --test it slurm::daemon::trial -- --nocapture`
+//!
+//! Without BUSBAR_SLURM_PROGRAMS, the folder of another Slurm, it is the one that is installed.
+
+use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use busbar::live::wire::Request;
+use busbar::slurm::cluster::Cluster;
+use busbar::slurm::lab::CONTROLLER;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Dxsm;
+
+use super::served::Served;
+use crate::patience::{PATIENCE, wait_or};
+use crate::slurm::text;
+
+/// The user `daemon`, who is not root. Slurm 26.05 makes no reservation for `nobody`.
+const SOMEBODY: (u32, u32) = (1, 1);
+
+const NODES: u32 = 64;
+const DISTURBANCES: u32 = 40;
+
+fn is_wanted() -> bool {
+    std::env::var_os("BUSBAR_SLURM_TRIAL").is_some_and(|value| value == "1")
+}
+
+/// How many jobs of each kind, a thousand in all, of which each element of an array is one.
+const PLAIN: u32 = 380;
+const ARRAYS: u32 = 12;
+const ELEMENTS: u32 = 25;
+const CHAINS: u32 = 40;
+const LINKS: u32 = 3;
+const CONSTRAINED: u32 = 150;
+const RESERVED: u32 = 50;
+
+/// Submits all jobs, and says how many there are.
+fn submit(served: &Served, script: &str, seed: u64) -> u32 {
+    let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
+    let user = |number: u32| number.is_multiple_of(2).then_some(SOMEBODY);
+    let mut submit = |number: u32, more: &[&str]| {
+        let time = format!("{:.1}", 0.2 + f64::from(numbers.random_range(0..28)) / 10.0);
+        let wrapped = script.replace("@TIME@", &time);
+        let arguments = [more, &["-t5", "--wrap", &wrapped]].concat();
+        served.running.submit(&arguments, user(number))
+    };
+    for number in 0..PLAIN {
+        submit(number, &[&format!("-N{}", 1 + number % 4)]);
+    }
+    for number in 0..ARRAYS {
+        submit(number, &["-N1", &format!("--array=1-{ELEMENTS}")]);
+    }
+    for number in 0..CHAINS {
+        let mut last = submit(number, &["-N1"]);
+        for _ in 1..LINKS {
+            last = submit(number, &["-N1", &format!("--dependency=afterok:{last}")]);
+        }
+    }
+    for number in 0..CONSTRAINED {
+        // The last four nodes are in the reservation.
+        let node = 1 + number % (NODES - 4);
+        let wish = match number % 3 {
+            0 => "-Cbig".to_owned(),
+            1 => format!("-wn{node}"),
+            _ => format!("-xn[{node}-{}]", (node + 20).min(NODES - 4)),
+        };
+        submit(number, &["-N1", &wish]);
+    }
+    for number in 0..RESERVED {
+        submit(2 * number, &["-N1", "--reservation=trial"]);
+    }
+    PLAIN + ARRAYS * ELEMENTS + CHAINS * LINKS + CONSTRAINED + RESERVED
+}
+
+/// Gives some nodes a feature. A controller that begins again knows those in slurm.conf alone.
+fn name_features(served: &Served) {
+    let features = ["availablefeatures=big", "activefeatures=big"];
+    let arguments = [&["update", "nodename=n[1-24]"][..], &features[..]].concat();
+    served.wait("nodes with features", || served.running.ask("scontrol", &arguments).ok());
+}
+
+/// What `scontrol` says of the configuration, the partitions and the nodes, but for what changes by itself.
+fn cluster_as_it_is(served: &Served) -> String {
+    let shown = |what: &str| served.running.ask("scontrol", &["-o", "show", what]).unwrap();
+    let changes = ["BOOT_TIME", "Configuration data", "NEXT_JOB_ID", "HASH_VAL", "SLURM_CONF"];
+    let config = shown("config");
+    let config = config.lines().filter(|line| !changes.iter().any(|key| line.contains(key)));
+    let nodes = shown("node");
+    let state = |line: &str| {
+        let kept = line.split(' ').filter(|word| {
+            ["NodeName=", "State=", "Partitions=", "ActiveFeatures="]
+                .iter()
+                .any(|key| word.starts_with(key))
+        });
+        // Nodes whose answers are late say so for a moment.
+        kept.collect::<Vec<_>>().join(" ").replace("+NOT_RESPONDING", "")
+    };
+    let nodes = nodes.lines().map(state);
+    config
+        .map(str::to_owned)
+        .chain(nodes)
+        .chain([shown("partition")])
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn a_site_with_all_kinds_of_jobs() {
+    if !is_wanted() {
+        println!("skipped: a trial of some minutes (BUSBAR_SLURM_TRIAL=1 asks for it)");
+        return;
+    }
+    let Some(mut served) = Served::idle(NODES, "steer", "share", &[]) else { return };
+    println!("Slurm {}", served.running.cluster.version().unwrap());
+    name_features(&served);
+    let before = cluster_as_it_is(&served);
+    let reservation = ["create", "reservation", "reservationname=trial", "user=daemon"];
+    let terms = ["starttime=now", "duration=600", "nodes=n[61-64]"];
+    served.running.ask("scontrol", &[&reservation[..], &terms[..]].concat()).unwrap();
+
+    let record = served.running.place().join("record");
+    let script = format!(
+        "echo $SLURM_JOB_ID begins \"$SLURM_JOB_NODELIST\" >> {record}; sleep @TIME@
+         echo $SLURM_JOB_ID ends >> {record}",
+        record = record.display()
+    );
+    std::fs::write(&record, "").unwrap();
+    std::os::unix::fs::chown(&record, Some(SOMEBODY.0), Some(SOMEBODY.1)).unwrap();
+    served.begin();
+    let count = submit(&served, &script, 1) as usize;
+    println!("{count} jobs are submitted");
+
+    let full = u64::from(NODES) * 200 * 70 / 100;
+    let (mut limit, mut looks, begun) = (full, 0_u64, Instant::now());
+    let (mut most, mut done): (f64, BTreeMap<&str, u32>) = (0.0, BTreeMap::new());
+    let mut disturbed = 0;
+    for look in 1_u64.. {
+        let is_time = look % 25 == 0 && disturbed < DISTURBANCES;
+        if is_time {
+            disturbed += 1;
+            let what = match disturbed % 5 {
+                0 => {
+                    limit = if limit == full { full * 60 / 100 } else { full };
+                    if limit < full {
+                        served.lower_budget(limit);
+                    } else {
+                        served.ask(&Request::Budget { set: Some(format!("{limit}W")) });
+                    }
+                    "budget"
+                }
+                1 | 3 => {
+                    served.kill();
+                    served.begin();
+                    "daemon"
+                }
+                2 => {
+                    served.restart(CONTROLLER);
+                    name_features(&served);
+                    "slurmctld"
+                }
+                _ => {
+                    served.restart(&format!("agent.n{}", 1 + disturbed % NODES));
+                    "agent"
+                }
+            };
+            *done.entry(what).or_default() += 1;
+        }
+        if let Some(drawn) = served.drawn() {
+            looks += 1;
+            most = most.max(drawn as f64 / limit as f64);
+            assert!(
+                drawn <= limit,
+                "{drawn} W of {limit} W: {:?}\n{}",
+                served.nodes(),
+                served.log()
+            );
+        }
+        if look % 300 == 0 {
+            println!(
+                "{} of {count} have ended, {:.0} s",
+                served.ended(),
+                begun.elapsed().as_secs_f64()
+            );
+        }
+        if disturbed == DISTURBANCES && served.ended() >= count {
+            break;
+        }
+        assert!(begun.elapsed() < 4 * PATIENCE, "{:?}\n{}", served.queue(), served.log());
+        sleep(Duration::from_millis(100));
+    }
+    served.wait("an empty queue", || served.queue().is_empty().then_some(()));
+    served.assert_each_once(count);
+    println!(
+        "{count} jobs in {:.0} s, within the limit at {looks} looks, {:.0} % of it at most; disturbed: {done:?}",
+        begun.elapsed().as_secs_f64(),
+        100.0 * most
+    );
+    served.kill();
+    let conf = served.running.lab.conf();
+    let conf = conf.to_str().unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_busbar"))
+        .args(["slurm", "release-all", "--conf", conf])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    served.running.ask("scontrol", &["delete", "reservationname=trial"]).unwrap();
+    let differences = || -> Vec<String> {
+        let after = cluster_as_it_is(&served);
+        let pairs = before.lines().zip(after.lines()).filter(|(before, after)| before != after);
+        pairs.map(|(before, after)| format!("{before}\n{after}")).collect()
+    };
+    wait_or(|| differences().is_empty().then_some(()), || format!("{:?}", differences()));
+}
