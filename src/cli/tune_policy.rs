@@ -20,7 +20,7 @@ use crate::live::{
     store::{Reader, Store},
 };
 use crate::machine::Machine;
-use crate::policy::{PolicySpec, ShareSpec};
+use crate::policy::PolicySpec;
 use crate::prepared::{self, machine_of};
 use crate::report::{Facts, Side, Versioned, columns, human_power, human_time};
 use crate::tuning::{Advice, Candidate, Figures, Past, Tuning, USUAL_JOBS, usual_candidates};
@@ -212,7 +212,7 @@ impl Arguments {
         let seed = self.load.seed.unwrap_or(past.seed);
         Ok(Input {
             past: Past { rules, seed, bsld_threshold: self.bsld_threshold, ..past },
-            present: self.present.unwrap_or(PolicySpec::Share(ShareSpec::default())),
+            present: self.present.unwrap_or(PolicySpec::recommended()),
             assumed,
         })
     }

@@ -260,7 +260,7 @@ mod tests {
         let machine = Machine::of_processors(1).unwrap();
         let nothing = Workload::default();
         let model = Rigid::on(&machine);
-        let empty = Scenario::new(&machine, &nothing, PolicySpec::EASY, &model).run().summary;
+        let empty = Scenario::new(&machine, &nothing, PolicySpec::easy(), &model).run().summary;
         let summary = Summary {
             jobs: 10,
             completed,

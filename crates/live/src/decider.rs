@@ -82,8 +82,8 @@ impl Decider {
     }
 
     /// The policy's name and parameters.
-    pub fn spec(&self) -> PolicySpec {
-        self.spec
+    pub fn spec(&self) -> &PolicySpec {
+        &self.spec
     }
 
     /// A new instance of the policy.

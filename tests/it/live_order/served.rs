@@ -30,7 +30,7 @@ impl Daemon {
         let mut command = Command::new(BUSBAR);
         command.args(["serve", "--machine", machine, "--budget", budget, "--policy"]);
         command.arg(setup.decider.spec().to_string());
-        if matches!(setup.decider.spec(), PolicySpec::Rmap(_)) {
+        if setup.decider.spec().name().starts_with("rmap") {
             command.args(["--profiles", "cab"]);
         }
         command.arg("--state").arg(folder.path().join("state"));

@@ -71,7 +71,7 @@ pub(crate) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             count => Some(applications[draw(0, count - 1) as usize].to_owned()),
         };
         let most = (2 * nodes).min(setup.machine.nodes);
-        let moldable = match matches!(setup.decider.spec(), PolicySpec::Rmap(_)) {
+        let moldable = match setup.decider.spec().name().starts_with("rmap") {
             // Profiles begin at eight nodes, and not every number has rows.
             true => Some((nodes.div_ceil(2).min(8), setup.machine.nodes)),
             false => (draw(0, 2) != 0).then(|| (nodes.div_ceil(2), most)),

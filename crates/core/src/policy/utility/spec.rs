@@ -4,7 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
-use crate::units::{Span, parse_length};
+use crate::freedom::{Freedom, Freedoms};
+use crate::heterogeneity::Site;
+use crate::model::{Heterogeneous, Model};
+use crate::policy::utility::{Gangs, UtilityMapper};
+use crate::policy::{BuildContext, Field, Parameter, Policy, PolicyKind, Published, Unfit};
+use crate::units::Span;
 use crate::utility::Utility;
 
 /// The utility policy with its parameters.
@@ -181,46 +186,71 @@ impl Default for UtilitySpec {
     }
 }
 
-const PARAMETERS: [&str; 6] = ["heuristic", "environment", "filter", "drop", "every", "seed"];
-
-impl UtilitySpec {
-    pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
-        let mut spec = UtilitySpec::default();
-        let wrong = |key: &str, why: String| {
-            let (name, key) = (call.name.clone(), key.to_owned());
-            CallError::Value { name, key, why }
-        };
-        for (key, value) in call.parameters(&PARAMETERS)? {
-            match key.as_str() {
-                "heuristic" => spec.heuristic = call.value(key, value)?,
-                "environment" => spec.environment = call.value(key, value)?,
-                "filter" => spec.filter = call.switch(key, value)?,
-                "drop" => spec.drop = call.value(key, value)?,
-                "every" => {
-                    spec.every = parse_length(value).map_err(|why| wrong(key, why.to_string()))?
-                }
-                _ => spec.seed = call.number(key, value)?,
-            }
-        }
-        if spec.every < Span::from_secs(1) {
-            let why = "mapping events are at least a second apart, such as 60s".to_owned();
-            return Err(wrong("every", why));
-        }
-        Ok(spec)
+impl PolicyKind for UtilitySpec {
+    fn name(&self) -> &str {
+        "utility"
     }
 
-    /// Parameters that are not as usual, each as `key=value`.
-    pub(in crate::policy) fn unusual(&self) -> Vec<String> {
-        let usual = UtilitySpec::default();
-        let UtilitySpec { heuristic, environment, filter, drop, every, seed } = *self;
-        let all = [
-            (heuristic != usual.heuristic, format!("heuristic={heuristic}")),
-            (environment != usual.environment, format!("environment={environment}")),
-            (filter != usual.filter, format!("filter={}", if filter { "on" } else { "off" })),
-            (drop != usual.drop, format!("drop={drop}")),
-            (every != usual.every, format!("every={}s", every.secs_f64())),
-            (seed != usual.seed, format!("seed={seed}")),
-        ];
-        all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
+    fn about(&self) -> &str {
+        "maximises utility: jobs of several nodes, or serial tasks on heterogeneous machines within an energy budget"
+    }
+
+    fn usual(&self) -> Self {
+        UtilitySpec::default()
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        vec![
+            Parameter::of("heuristic", |spec| &mut spec.heuristic),
+            Parameter::of("environment", |spec| &mut spec.environment),
+            Parameter::switch("filter", |spec| &mut spec.filter),
+            Parameter::of("drop", |spec| &mut spec.drop),
+            Parameter::seconds("every", |spec| &mut spec.every),
+            Parameter::number("seed", |spec| &mut spec.seed),
+        ]
+    }
+
+    fn check(&self, call: &Call) -> Result<(), CallError> {
+        match self.every < Span::from_secs(1) {
+            true => {
+                let why = "mapping events are at least a second apart, such as 60s".to_owned();
+                Err(call.wrong("every", why))
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+        match context.site {
+            Some(site) => Box::new(UtilityMapper::new(*self, site)),
+            None => Box::new(Gangs::new(*self)),
+        }
+    }
+
+    fn wants(&self) -> Freedoms {
+        Freedoms::of(&[Freedom::Caps, Freedom::Drops])
+    }
+
+    fn suits(&self, _: &Field<'_>) -> Result<(), Unfit> {
+        let why = match (self.environment, self.heuristic) {
+            (Environment::Queued, _) => {
+                "jobs of several nodes cannot be queued at single machines; write environment=polled, or leave \
+                 that out"
+            }
+            (Environment::Polled, Heuristic::Priced) => {
+                "heuristic=priced is for tasks on machines of several types (--workload essc, or a folder of \
+                 tasks); write heuristic=max-upe, or leave that out"
+            }
+            (Environment::Polled, _) => return Ok(()),
+        };
+        Err(Unfit::Here(why.to_owned()))
+    }
+
+    fn believes(&self, _: Freedoms) -> Published {
+        Published::Measured
+    }
+
+    fn on_site(&self, site: &Site) -> Option<Box<dyn Model>> {
+        Some(Box::new(Heterogeneous::new(site.tables.clone())))
     }
 }
