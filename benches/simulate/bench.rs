@@ -73,7 +73,7 @@ impl Bench {
     /// The time that a simulation takes, with everything it sets up and keeps.
     pub(super) fn time(&self, policy: PolicySpec, workload: &Workload) -> Times {
         let machine = machine_of(workload);
-        let runs = self.repeat(|| [timed(|| simulate(policy, &machine, workload)).0]);
+        let runs = self.repeat(|| [timed(|| simulate(policy.clone(), &machine, workload)).0]);
         Times::of(runs.into_iter().flatten().collect())
     }
 

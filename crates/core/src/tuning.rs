@@ -226,7 +226,7 @@ impl Past {
     /// of threads. `progress` hears how many replays of how many are done, and may break it off.
     pub fn tune(
         &self,
-        present: PolicySpec,
+        present: &PolicySpec,
         candidates: &[PolicySpec],
         threads: NonZeroUsize,
         progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Sync),
@@ -247,7 +247,7 @@ impl Past {
         let worlds = parts.each_ref().map(|part| self.world(part));
         let [all, first, second] = worlds;
         let worlds = [all?, first?, second?];
-        let mut policies = vec![present];
+        let mut policies = vec![present.clone()];
         for policy in candidates {
             if !policies.contains(policy) {
                 policies.push(policy.clone());
