@@ -19,15 +19,13 @@ use crate::workload::{RecordsCall, Source};
 mod answer;
 mod choice;
 mod cuts;
-mod jobs;
 mod past;
-mod sentences;
 mod who;
 
+use answer::sentences::Basis;
 use answer::{Answer, Made};
 use cuts::names_watts;
 use past::Past;
-use sentences::Basis;
 
 /// What a budget would have done to your own past
 ///

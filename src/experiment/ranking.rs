@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::experiment::{Cell, CellOutcome, Tried};
+use crate::experiment::{Cell, CellOutcome, CheckedExperiment, Tried};
 use crate::metrics::Summary;
 use crate::report::RankedBy;
 
@@ -243,6 +243,13 @@ fn mark_best(rows: &mut [Row]) {
         {
             *is_best = Some(spread.mean) == best;
         }
+    }
+}
+
+impl CheckedExperiment<'_> {
+    /// The policies in order, for each workload, number of nodes and budget.
+    pub fn rankings(&self, tried: &[Tried]) -> Vec<Ranking> {
+        rankings(tried, self.experiment.rank_by)
     }
 }
 

@@ -24,6 +24,7 @@ pub mod external;
 mod fcfs;
 mod field;
 mod kind;
+mod log2;
 pub mod order;
 pub mod parm;
 pub mod past_power;

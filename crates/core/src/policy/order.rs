@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use crate::call::{Argument, CallError};
 use crate::model::OperatingPoint;
-use crate::policy::{Backfill, Chooser, PastJob, Policy, Predictions, View};
+use crate::policy::{PastJob, Predictions, View};
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
 
@@ -23,8 +23,6 @@ mod history;
 pub use aged::Aged;
 pub use cost::{Ageing, Cost};
 pub use history::{History, Predict};
-
-pub(super) use cost::log2;
 
 /// The order in which jobs are looked at.
 pub trait Order {
@@ -293,21 +291,5 @@ impl OrderSpec {
     pub(super) fn texts(&self) -> [String; 3] {
         let halving = self.halving.map_or(String::new(), |halving| Length(halving).to_string());
         [self.by.to_string(), halving, self.predict.to_string()]
-    }
-
-    /// Backfilling with this order.
-    pub(super) fn backfill<C>(&self, chooser: C) -> Box<dyn Policy>
-    where
-        C: Chooser + Clone + Send + 'static,
-    {
-        let ageing = self.ageing();
-        match self.by {
-            OrderedBy::Fcfs => Box::new(Backfill::new(chooser)),
-            OrderedBy::Aged => Box::new(Backfill::ordered(chooser, Keyed::new(Aged, ageing))),
-            OrderedBy::History => {
-                let history = History::that_predicts(self.predict);
-                Box::new(Backfill::ordered(chooser, Keyed::new(history, ageing)))
-            }
-        }
     }
 }
