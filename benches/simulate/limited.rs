@@ -52,7 +52,7 @@ pub(super) fn guided(bench: &Bench) {
         let mut ways = policies.iter().zip(&models);
         let scenarios = [(); 4].map(|()| {
             let (policy, model) = ways.next().expect("as many models as policies");
-            let scenario = Scenario::new(&machine, workload, *policy, model.as_ref());
+            let scenario = Scenario::new(&machine, workload, policy.clone(), model.as_ref());
             let budget = Budget::constant(limit);
             if policy.name() == "easy" { scenario } else { Scenario { budget, ..scenario } }
         });

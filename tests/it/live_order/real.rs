@@ -15,14 +15,15 @@ use std::fs::File;
 use std::path::Path;
 
 use busbar::budget::BudgetSpec;
+use busbar::freedom::Freedom;
 use busbar::job::Job;
 use busbar::live::job::{EventKind, Owner};
 use busbar::live::setup::Setup;
 use busbar::live::wire::HistoryLine;
 use busbar::machine::Machine;
 use busbar::model::{Menu, Model, OperatingPoint, Outcome, Rigid, Rung};
-use busbar::policy::PolicySpec;
 use busbar::policy::parm::Flexibility;
+use busbar::policy::{ParmSpec, PolicySpec};
 use busbar::units::{Instant, JobId, Span};
 use busbar::variation::catalyst::Catalyst;
 use busbar::variation::csv;

@@ -9,7 +9,6 @@ use busbar::live::job::Program;
 use busbar::live::setup::Setup;
 use busbar::live::socket::Client;
 use busbar::live::wire::{HistoryLine, Reply, Request};
-use busbar::policy::PolicySpec;
 use tempfile::TempDir;
 
 use super::workload::Planned;

@@ -3,7 +3,6 @@
 use busbar::job::Job;
 use busbar::live::job::{Entry, JobRequest, Owner, Phase, Program, Submission};
 use busbar::live::setup::Setup;
-use busbar::policy::PolicySpec;
 use busbar::units::{Instant, Span};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
