@@ -48,7 +48,7 @@ pub(super) fn guided(bench: &Bench) {
         let limit = Share::percent(80).of(machine.max_power());
         let policies = ["easy", "easy-power", "pb-guided", "pb-guided(beta=known)"];
         let policies: [PolicySpec; 4] = policies.map(|policy| policy.parse().expect("a policy"));
-        let models = policies.map(|policy| model_of(&policy, &machine, workload));
+        let models = policies.each_ref().map(|policy| model_of(policy, &machine, workload));
         let mut ways = policies.iter().zip(&models);
         let scenarios = [(); 4].map(|()| {
             let (policy, model) = ways.next().expect("as many models as policies");
