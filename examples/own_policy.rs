@@ -6,9 +6,9 @@
 
 use std::process::ExitCode;
 
-use busbar::freedom::Freedoms;
-use busbar::policy::{Decision, Own, Policy, Published, Room, View};
+use busbar::policy::{BuildContext, Decision, Policy, PolicyKind, PolicySpec, Room, View};
 
+#[derive(Clone, Debug)]
 struct ShortestFirst;
 
 impl Policy for ShortestFirst {
@@ -26,16 +26,26 @@ impl Policy for ShortestFirst {
     }
 }
 
-/// It starts jobs as they were asked for, and believes that nodes draw what they are rated at.
-static SHORTEST_FIRST: Own = Own {
-    name: "shortest-first",
-    wants: Freedoms::NONE,
-    needs: Freedoms::NONE,
-    believes: Published::Rated,
-    is_fixed: true,
-    build: &|_| Box::new(ShortestFirst),
-};
+/// What is not said here is as usual: it starts jobs as they were asked for, and believes that nodes draw what they are
+/// rated at.
+impl PolicyKind for ShortestFirst {
+    fn name(&self) -> &str {
+        "shortest-first"
+    }
+
+    fn about(&self) -> &str {
+        "the shortest job that fits first"
+    }
+
+    fn usual(&self) -> Self {
+        ShortestFirst
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        Box::new(ShortestFirst)
+    }
+}
 
 fn main() -> ExitCode {
-    busbar::cli::main_with(&[&SHORTEST_FIRST])
+    busbar::cli::main_with(&[PolicySpec::of(ShortestFirst)])
 }

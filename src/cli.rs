@@ -9,7 +9,7 @@ use failure::Audience;
 
 #[cfg(feature = "live")]
 use crate::live::local::{exec, warden};
-use crate::policy::{Own, register};
+use crate::policy::{PolicySpec, register};
 
 #[cfg(feature = "agent")]
 mod agent;
@@ -133,7 +133,7 @@ enum Command {
 }
 
 /// The program with policies of one's own, which can be named wherever a policy is asked for.
-pub fn main_with(own: &[&'static Own]) -> ExitCode {
+pub fn main_with(own: &[PolicySpec]) -> ExitCode {
     match register(own) {
         Ok(()) => main(),
         Err(error) => failure::report(&error.into(), Audience::guess(std::env::args_os().skip(1))),

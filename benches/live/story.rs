@@ -1,5 +1,6 @@
 //! Jobs that come and go, made up: what each asks for depends on the seed and its place alone.
 
+use busbar::freedom::Freedom;
 use busbar::live::job::{JobRequest, Owner, Program, Submission};
 use busbar::live::setup::Setup;
 use busbar::machine::Machine;
@@ -16,12 +17,10 @@ pub(crate) const ROOT: Owner = Owner { user: 0, group: 0 };
 /// What a daemon with this policy works with, and which share of the most it may draw.
 pub(crate) fn setup(policy: &str) -> Setup {
     let policy: PolicySpec = policy.parse().expect("a policy");
-    let (machine, profiles) = match policy {
-        PolicySpec::Rmap(_) => (Machine::cab(), cab::generate(Preset::Cab, 1)),
-        PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
-            (Machine::catalyst(64, 1).expect("a machine"), Vec::new())
-        }
-        _ => (Machine::of_processors(64).expect("a machine"), Vec::new()),
+    let (machine, profiles) = match (policy.name(), policy.wants().has(Freedom::Nodes)) {
+        (name, _) if name.starts_with("rmap") => (Machine::cab(), cab::generate(Preset::Cab, 1)),
+        (_, true) => (Machine::catalyst(64, 1).expect("a machine"), Vec::new()),
+        (_, false) => (Machine::of_processors(64).expect("a machine"), Vec::new()),
     };
     Setup::new(&machine, Repertoire::of(&profiles), policy).expect("a policy that can decide")
 }

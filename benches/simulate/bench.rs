@@ -73,7 +73,7 @@ impl Bench {
     /// The time that a simulation takes, with everything it sets up and keeps.
     pub(super) fn time(&self, policy: PolicySpec, workload: &Workload) -> Times {
         let machine = machine_of(workload);
-        let runs = self.repeat(|| [timed(|| simulate(policy, &machine, workload)).0]);
+        let runs = self.repeat(|| [timed(|| simulate(policy.clone(), &machine, workload)).0]);
         Times::of(runs.into_iter().flatten().collect())
     }
 
@@ -82,7 +82,7 @@ impl Bench {
     /// computer does; and they have to come to the same mean wait, or are not to be compared.
     pub(super) fn time_beside_plain(&self, workload: &Workload) -> (Times, Option<f64>) {
         if self.python.is_none() {
-            return (self.time(PolicySpec::EASY, workload), None);
+            return (self.time(PolicySpec::easy(), workload), None);
         }
         let log = self.write_log(workload);
         let machine = machine_of(workload);
@@ -90,7 +90,7 @@ impl Bench {
         for _ in 0..if self.quick { 1 } else { 5 } {
             let mut wait = 0.0;
             for _ in 0..5 {
-                let (seconds, run) = timed(|| simulate(PolicySpec::EASY, &machine, workload));
+                let (seconds, run) = timed(|| simulate(PolicySpec::easy(), &machine, workload));
                 ours.push(seconds);
                 wait = mean_wait(workload, &run);
             }

@@ -26,7 +26,7 @@ pub(super) fn easy(bench: &Bench) {
             let (times, plain) = if worth_it {
                 bench.time_beside_plain(&workload)
             } else {
-                (bench.time(PolicySpec::EASY, &workload), None)
+                (bench.time(PolicySpec::easy(), &workload), None)
             };
             let mut row = vec![sizes.to_string(), grouped(jobs.into())];
             row.extend(times.cells(jobs));
@@ -56,7 +56,7 @@ pub(super) fn overload(bench: &Bench) {
         Table::new("sizes | jobs | longest queue | ns/job, best | median | jobs/s | goal | met");
     for (sizes, goal) in ALL_SIZES.into_iter().zip([300_000.0, 1_000_000.0, 300_000.0]) {
         let workload = generate(1_000_000, 1.5, sizes);
-        let times = bench.time(PolicySpec::EASY, &workload);
+        let times = bench.time(PolicySpec::easy(), &workload);
         let mut longest = LongestQueue::default();
         Simulation::new(&machine_of(&workload), &workload).run(&mut longest);
         let mut row = vec![sizes.to_string(), grouped(1_000_000), grouped(longest.length as u64)];
@@ -97,7 +97,7 @@ pub(super) fn logs(bench: &Bench) {
         let (mut workload, intake) = (log.workload, log.intake);
         let raised = workload.raise_estimates();
         let machine = machine_of(&workload);
-        let run = simulate(PolicySpec::EASY, &machine, &workload);
+        let run = simulate(PolicySpec::easy(), &machine, &workload);
         let rejected = run.records.iter().filter(|job| matches!(job.state, State::Rejected(_)));
         let mut row = vec![workload.name().to_owned()];
         row.extend(
@@ -116,7 +116,7 @@ pub(super) fn logs(bench: &Bench) {
         intakes.row(row);
 
         let jobs = workload.jobs().len() as u32;
-        let times = bench.time(PolicySpec::EASY, &workload);
+        let times = bench.time(PolicySpec::easy(), &workload);
         let mut row = vec![workload.name().to_owned(), grouped(jobs.into())];
         row.extend(times.cells(jobs));
         row.extend(speed_goal(times.speed(jobs), 1_500_000.0));
@@ -139,7 +139,7 @@ pub(super) fn growth(bench: &Bench) {
     for _ in 0..if bench.quick { 3 } else { 9 } {
         for (workload, seconds) in workloads.iter().zip(&mut seconds) {
             let machine = machine_of(workload);
-            seconds.push(timed(|| simulate(PolicySpec::EASY, &machine, workload)).0);
+            seconds.push(timed(|| simulate(PolicySpec::easy(), &machine, workload)).0);
         }
     }
     let mut first = None;
@@ -170,7 +170,7 @@ pub(super) fn memory(_: &Bench) {
             let workload = generate(jobs, load, sizes);
             let machine = machine_of(&workload);
             let before = Counting::restart_peak();
-            let run = simulate(PolicySpec::EASY, &machine, &workload);
+            let run = simulate(PolicySpec::easy(), &machine, &workload);
             let bytes = (Counting::peak() - before) as f64 / f64::from(jobs);
             drop(run);
             table.row(vec![

@@ -46,9 +46,9 @@ fn from_file_to_file(log: &Path, csv: &Path) -> [f64; 3] {
         workload
     });
     let machine = machine_of(&workload);
-    let (simulate, run) = timed(|| simulate(PolicySpec::EASY, &machine, &workload));
+    let (simulate, run) = timed(|| simulate(PolicySpec::easy(), &machine, &workload));
     let subject = RunContext {
-        policy: PolicySpec::EASY.name(),
+        policy: "easy",
         machine: &machine,
         workload: &workload,
         budget: &Budget::unlimited(),

@@ -349,7 +349,7 @@ impl Arguments {
             bail!("--carbon: a plan has no figures for emissions; 'busbar compare --carbon' has");
         }
         let mut experiment = Experiment {
-            policies: vec![self.policy],
+            policies: vec![self.policy.clone()],
             budgets: vec![Named::by_option("--budget", BudgetSpec::Constant(Allowance::Unlimited))],
             workloads: vec![load],
             seeds: (1..=self.seeds).collect(),

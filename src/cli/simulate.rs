@@ -246,7 +246,7 @@ impl Done {
         let format = arguments.format.known()?;
         let input = arguments.read()?;
         let scenario =
-            arguments.completed(input.scenario(arguments.policy), input.energy.as_ref())?;
+            arguments.completed(input.scenario(arguments.policy.clone()), input.energy.as_ref())?;
         let scenario = Scenario { keep_power: scenario.keep_power || keep_power, ..scenario };
         for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
             // Now rather than after a long run.
@@ -275,7 +275,7 @@ impl Done {
         notes.extend(summary.unknown_outdoor());
         let has_profiles = !input.profiles.is_empty();
         Ok(Done {
-            policy: arguments.policy,
+            policy: arguments.policy.clone(),
             bsld_threshold: arguments.bsld_threshold,
             profiles: has_profiles.then(|| arguments.tables.name().to_owned()),
             run,
@@ -332,7 +332,7 @@ impl Done {
 
     /// The run, and what tables of it are about.
     pub(super) fn with_run<T>(&self, act: impl FnOnce(&RunContext<'_>, &Run) -> T) -> T {
-        let scenario = self.input.scenario(self.policy);
+        let scenario = self.input.scenario(self.policy.clone());
         let scenario = Scenario { bsld_threshold: self.bsld_threshold, ..scenario };
         act(&scenario.context(&self.policy.to_string()), &self.run)
     }
@@ -437,12 +437,12 @@ impl Arguments {
                 })?)
             }
             How::Common { described, repertoire, rules } => {
-                let (policy, seed) = (self.policy, self.load.seed.unwrap_or(1));
+                let (policy, seed) = (&self.policy, self.load.seed.unwrap_or(1));
                 let PreparedWorkload { machine, workload, .. } = &prepared;
                 let shared = SharedWorld::new(machine, workload, &repertoire, &rules, seed)?;
                 let shared = Box::new(shared);
                 let belief = shared
-                    .belief(&policy, machine, workload.jobs())
+                    .belief(policy, machine, workload.jobs())
                     .with_context(|| format!("{policy} cannot run"))?;
                 Behaviour::Common { described, repertoire, rules, shared, belief }
             }

@@ -20,7 +20,7 @@ use crate::live::{
     store::{Reader, Store},
 };
 use crate::machine::Machine;
-use crate::policy::{PolicySpec, ShareSpec};
+use crate::policy::PolicySpec;
 use crate::prepared::{self, machine_of};
 use crate::report::{Facts, Side, Versioned, columns, human_power, human_time};
 use crate::tuning::{Advice, Candidate, Figures, Past, Tuning, USUAL_JOBS, usual_candidates};
@@ -150,7 +150,7 @@ struct Unfit<'a> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Input { past, present, assumed } = arguments.read()?;
     let candidates: Vec<PolicySpec> = match arguments.policy.is_empty() {
-        true => usual_candidates(present),
+        true => usual_candidates(&present),
         false => Listed::joined(&arguments.policy).collect(),
     };
     let bar = bar::with_estimate("replays", 0, || None);
@@ -161,7 +161,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         goes_on()
     };
     let threads = arguments.threads.unwrap_or_else(all_cores);
-    let tuning = past.tune(present, &candidates, threads, &progress)?;
+    let tuning = past.tune(&present, &candidates, threads, &progress)?;
     bar.finish_and_clear();
     match arguments.json {
         true => {
@@ -212,7 +212,7 @@ impl Arguments {
         let seed = self.load.seed.unwrap_or(past.seed);
         Ok(Input {
             past: Past { rules, seed, bsld_threshold: self.bsld_threshold, ..past },
-            present: self.present.unwrap_or(PolicySpec::Share(ShareSpec::default())),
+            present: self.present.clone().unwrap_or_else(PolicySpec::recommended),
             assumed,
         })
     }
@@ -237,7 +237,7 @@ impl Arguments {
         let seed = self.load.seed.unwrap_or(past.seed);
         Ok(Input {
             past: Past { rules, seed, bsld_threshold: self.bsld_threshold, ..past },
-            present: self.present.unwrap_or(config.policy),
+            present: self.present.clone().unwrap_or(config.policy),
             assumed,
         })
     }
@@ -252,7 +252,7 @@ fn limit(past: &Past) -> Option<Watts> {
 fn answer<'a>(past: &'a Past, tuning: &'a Tuning, assumed: &'a [String]) -> Answer<'a> {
     let (best, present, chosen) = (tuning.best(), tuning.present(), tuning.best_of_first_half());
     let row = |candidate: &Candidate| {
-        let Candidate { policy, all, first, second } = *candidate;
+        let &Candidate { ref policy, all, first, second } = candidate;
         Row { policy: policy.to_string(), all, first_half: first, second_half: second }
     };
     let unfit =
@@ -287,7 +287,7 @@ fn describe(past: &Past, tuning: &Tuning, assumed: &[String]) -> String {
     );
     facts.add("machine", &machine.name);
     facts.add("budget", described_budget(past, &past.budget));
-    facts.add("present", tuning.present().policy);
+    facts.add("present", &tuning.present().policy);
     let mut text = facts.text() + "\n" + &table(tuning) + "\n";
     let mut facts = Facts::default();
     facts.add("proposed", tuning.sentence());
@@ -332,7 +332,7 @@ fn table(tuning: &Tuning) -> String {
         ("longest wait", Side::Right),
         ("", Side::Left),
     ];
-    let present = tuning.present().policy;
+    let present = &tuning.present().policy;
     let row = |(place, candidate): (usize, &Candidate)| {
         let Candidate { policy, all, first, second } = candidate;
         let completed = match all.completed == all.jobs {
@@ -343,7 +343,7 @@ fn table(tuning: &Tuning) -> String {
             [all, first, second].map(|figures| format!("{:.2}", figures.mean_bsld));
         let [mean, p99, longest] =
             [all.mean_wait_s, all.p99_wait_s, all.max_wait_s].map(human_time);
-        let mark = if *policy == present { "present" } else { "" };
+        let mark = if policy == present { "present" } else { "" };
         let (place, policy) = ((place + 1).to_string(), policy.to_string());
         let mark = mark.to_owned();
         vec![place, policy, completed, slowdown, first, second, mean, p99, longest, mark]

@@ -19,15 +19,13 @@ use crate::workload::{RecordsCall, Source};
 mod answer;
 mod choice;
 mod cuts;
-mod jobs;
 mod past;
-mod sentences;
 mod who;
 
+use answer::sentences::Basis;
 use answer::{Answer, Made};
 use cuts::names_watts;
 use past::Past;
-use sentences::Basis;
 
 /// What a budget would have done to your own past
 ///
@@ -151,7 +149,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         make_folder(folder)?;
     }
     let unlimited = Experiment {
-        policies: vec![arguments.site_policy],
+        policies: vec![arguments.site_policy.clone()],
         budgets: vec![Named::by_option("--budget", BudgetSpec::Constant(Allowance::Unlimited))],
         ..experiment.clone()
     };
@@ -226,7 +224,7 @@ impl Arguments {
             true => USUAL.parse::<Listed<PolicySpec>>().context("--policy")?.0,
             false => Listed::joined(&self.policy).collect(),
         };
-        let mut policies = vec![self.site_policy];
+        let mut policies = vec![self.site_policy.clone()];
         policies.extend(others.into_iter().filter(|policy| *policy != self.site_policy));
         let mut experiment = Experiment {
             policies,

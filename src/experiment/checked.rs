@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::budget::{Budget, BudgetSpec, WindowSpec};
 use crate::calendar::{NoCalendar, RunDates, Windows};
-use crate::experiment::ranking::{Ranking, rankings};
-use crate::experiment::{Cell, Experiment, ExperimentError, Named, Place, Tried};
+use crate::experiment::{Cell, Experiment, ExperimentError, Named, Place};
 use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
@@ -261,11 +260,6 @@ impl<'a> CheckedExperiment<'a> {
     /// What a policy makes use of: what it wants, as far as that is allowed.
     pub fn freedoms(&self, policy: usize) -> Freedoms {
         self.experiment.policies[policy].wants() & self.experiment.rules.allow
-    }
-
-    /// The policies in order, for each workload, number of nodes and budget.
-    pub fn rankings(&self, tried: &[Tried]) -> Vec<Ranking> {
-        rankings(tried, self.experiment.rank_by)
     }
 
     fn platform(&self, workload: usize) -> Result<Platform, ExperimentError> {

@@ -145,7 +145,7 @@ fn parse(text: &str, path: &Path, partitions: &[String]) -> Result<Experiment, E
     let mut experiment = Experiment { title: file.title, ..Experiment::default() };
     if let Some(policies) = file.policies {
         let named: Vec<Named<PolicySpec>> = reader.list(policies, |text: Text| text.0.parse())?;
-        let values: Vec<PolicySpec> = named.iter().map(|named| named.value).collect();
+        let values: Vec<PolicySpec> = named.iter().map(|named| named.value.clone()).collect();
         if let Some(policy) = repeated(&values)
             && let Some(last) = named.iter().rfind(|named| named.value == *policy)
         {
@@ -176,7 +176,7 @@ fn parse(text: &str, path: &Path, partitions: &[String]) -> Result<Experiment, E
     }
     if let Some(named) = file.partitions {
         let named = reader.list(named, |text| Ok::<_, String>(text.0))?;
-        experiment.partitions = named.into_iter().map(|named| named.value).collect();
+        experiment.partitions = named.into_iter().map(|named| named.value.clone()).collect();
     }
     if !partitions.is_empty() {
         experiment.partitions = partitions.to_vec();

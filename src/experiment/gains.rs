@@ -106,7 +106,7 @@ fn on_workload<E>(
             return Ok(Vec::new());
         }
         let derived = Experiment {
-            policies: places.iter().map(|place| policies[*place]).collect(),
+            policies: places.iter().map(|place| policies[*place].clone()).collect(),
             workloads: vec![experiment.workloads[workload].clone()],
             budgets: vec![experiment.budgets[budget].clone()],
             seeds: experiment.seeds[..1].to_vec(),

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::experiment::{Cell, CellOutcome, Tried};
+use crate::experiment::{Cell, CellOutcome, CheckedExperiment, Tried};
 use crate::metrics::Summary;
 use crate::report::RankedBy;
 
@@ -246,6 +246,13 @@ fn mark_best(rows: &mut [Row]) {
     }
 }
 
+impl CheckedExperiment<'_> {
+    /// The policies in order, for each workload, number of nodes and budget.
+    pub fn rankings(&self, tried: &[Tried]) -> Vec<Ranking> {
+        rankings(tried, self.experiment.rank_by)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,7 +267,7 @@ mod tests {
         let machine = Machine::of_processors(1).unwrap();
         let nothing = Workload::default();
         let model = Rigid::on(&machine);
-        let empty = Scenario::new(&machine, &nothing, PolicySpec::EASY, &model).run().summary;
+        let empty = Scenario::new(&machine, &nothing, PolicySpec::easy(), &model).run().summary;
         let summary = Summary {
             jobs: 10,
             completed,

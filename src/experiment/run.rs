@@ -191,7 +191,7 @@ impl CheckedExperiment<'_> {
         let (budget, nodes) = self.told_apart(cell);
         let workload = &self.experiment.workloads[cell.workload].value.text;
         let nodes = if nodes.is_empty() { nodes } else { format!(", {nodes}") };
-        let (policy, seed) = (self.experiment.policies[cell.policy], cell.seed);
+        let (policy, seed) = (&self.experiment.policies[cell.policy], cell.seed);
         format!("{policy} on {workload}, budget {budget}{nodes}, seed {seed}")
     }
 
@@ -292,16 +292,17 @@ impl CheckedExperiment<'_> {
         keep_power: bool,
         act: impl FnOnce(Scenario<'_>) -> T,
     ) -> Result<T, String> {
-        let policy = self.experiment.policies[cell.policy];
+        let policy = &self.experiment.policies[cell.policy];
         let PreparedWorkload { machine, workload, .. } = &loaded.prepared;
         let Platform { repertoire, rules, budgets, .. } = &self.platforms[cell.workload];
         let shared = SharedWorld::new(machine, workload, repertoire, rules, cell.seed);
         let shared = shared.map_err(|why| why.to_string())?;
-        let belief = shared.belief(&policy, machine, workload.jobs());
+        let belief = shared.belief(policy, machine, workload.jobs());
         let belief = belief.map_err(|why| why.to_string())?;
         let windows = self.windows(cell, &workload.dates()).map_err(|why| why.to_string())?;
         let budget = budgets[cell.budget].clone();
-        let scenario = loaded.prepared.in_shared_world(policy, budget, &shared, belief.as_ref());
+        let scenario =
+            loaded.prepared.in_shared_world(policy.clone(), budget, &shared, belief.as_ref());
         Ok(act(Scenario {
             windows,
             tariff: self.platforms[cell.workload].tariff.clone(),

@@ -3,7 +3,7 @@
 use busbar::budget::Budget;
 use busbar::job::Job;
 use busbar::machine::Machine;
-use busbar::policy::{BuildContext, Easy, PolicySpec};
+use busbar::policy::{BuildContext, ConservativeSpec, Easy, Fcfs, PolicySpec};
 use busbar::sim::{Events, Excursions, Run, Simulation, State};
 use busbar::units::{Instant, Span, Watts};
 use busbar::workload::Workload;
@@ -103,9 +103,9 @@ pub(crate) fn assert_within_bounds(plain: &PlainMachine, run: &Run) {
 /// On a machine whose nodes draw so many watts each, which the jobs know already.
 fn assert_agreement(plain: &PlainMachine, watts: u32, jobs: &[PlainJob]) {
     for (policy, rule) in [
-        (PolicySpec::Fcfs, Rule::Fcfs),
-        (PolicySpec::EASY, Rule::Easy),
-        (PolicySpec::Conservative, Rule::Conservative),
+        (PolicySpec::of(Fcfs), Rule::Fcfs),
+        (PolicySpec::easy(), Rule::Easy),
+        (PolicySpec::of(ConservativeSpec), Rule::Conservative),
     ] {
         for (events, each) in [(Events::Instant, false), (Events::Each, true)] {
             let expected = Plain::starts(plain, jobs, rule, each);

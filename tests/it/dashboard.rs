@@ -254,7 +254,8 @@ fn the_page_on_a_phone_and_by_keys() {
         "Array.from(document.querySelectorAll('#policies option'), (option) => option.value)",
     );
     let mut offered: Vec<String> = serde_json::from_value(offered).unwrap();
-    let mut known = PolicySpec::all().map(|policy| policy.name().to_owned());
+    let mut known: Vec<String> =
+        PolicySpec::all().iter().map(|policy| policy.name().to_owned()).collect();
     offered.sort();
     known.sort();
     assert_eq!(offered, known);

@@ -17,6 +17,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use busbar::policy::PolicySpec;
+
 /// A fenced block, with the line it begins on.
 struct Block {
     line: usize,
@@ -281,6 +283,31 @@ fn every_link_in_the_documentation_leads_somewhere() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 100, "only {count} links were found");
+}
+
+/// The table of policies says of each what that says of itself, and the page of each explains its parameters.
+#[test]
+fn the_table_of_policies_is_that_of_the_program() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference");
+    let table = fs::read_to_string(folder.join("policies.md")).unwrap();
+    let external: PolicySpec = "external(PROGRAM)".parse().unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| [`")).collect();
+    assert_eq!(rows.len(), PolicySpec::all().len() + 1);
+    for policy in PolicySpec::all().into_iter().chain([external]) {
+        let begin = format!("| [`{policy}`](");
+        let row = rows.iter().find(|row| row.starts_with(&begin));
+        let row = row.unwrap_or_else(|| panic!("{policy} is not in the table"));
+        let names: Vec<&str> = policy.parameters().into_iter().map(|(name, _)| name).collect();
+        let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let listed = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert_eq!((cells[2], cells[4]), (policy.about(), listed.as_str()), "{policy}");
+        let page = row[begin.len()..].split(')').next().unwrap();
+        let page = fs::read_to_string(folder.join(page)).unwrap();
+        for name in names {
+            assert!(page.contains(&format!("`{name}`")), "the page of {policy} has no '{name}'");
+        }
+    }
 }
 
 #[test]

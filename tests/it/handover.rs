@@ -18,7 +18,7 @@ use busbar::model::{
 };
 use busbar::policy::parm::Flexibility;
 use busbar::policy::share::{ShareSpec, Use};
-use busbar::policy::{ParmSpec, PolicySpec};
+use busbar::policy::{ParmSpec, PbGuidedSpec, PolicySpec};
 use busbar::profile::{Configuration, Origin, Profile, Row};
 use busbar::units::{Instant, JobId, Span, Watts};
 use busbar::world::Repertoire;
@@ -85,8 +85,9 @@ impl Story {
     /// Runs it, handed over or not.
     fn run(&self, policy: &PolicySpec, hands_over: bool) -> Told {
         let machine = self.machine(policy);
-        let decider =
-            self.learns.then(|| Decider::new(&machine, repertoire(policy), *policy).unwrap());
+        let decider = self
+            .learns
+            .then(|| Decider::new(&machine, repertoire(policy), policy.clone()).unwrap());
         let models = |jobs: &[Job]| match &decider {
             Some(decider) => learned(decider, jobs),
             None => model(policy, &machine, jobs),
@@ -94,7 +95,7 @@ impl Story {
         let mut world = World::new(policy, &machine, self.budget(&machine), &models, self.jobs());
         world.overstay = self.overstay;
         // Who changes jobs lets them go on although a limit to come will not feed them as they are.
-        let changes = matches!(policy, PolicySpec::Parm(_) | PolicySpec::Share(_));
+        let changes = ["parm", "share"].contains(&policy.name());
         world.may_exceed = changes && self.budget.len() > 1;
         let troubles = self.troubles.iter().map(|&(at, kind, which)| {
             let trouble = match kind {
@@ -122,41 +123,35 @@ fn learned(decider: &Decider, jobs: &[Job]) -> Box<dyn Model> {
 }
 
 fn repertoire(policy: &PolicySpec) -> Repertoire {
-    match policy {
-        PolicySpec::Rmap(_) => Repertoire::of(&profiles()),
-        _ => Repertoire::BuiltIn,
+    match policy.name().starts_with("rmap") {
+        true => Repertoire::of(&profiles()),
+        false => Repertoire::BuiltIn,
     }
 }
 
 /// How jobs run, from nothing but what is known of each of them: their places in the list change.
 fn model(policy: &PolicySpec, machine: &Machine, jobs: &[Job]) -> Box<dyn Model> {
     let betas = || jobs.iter().map(|job| Beta::new((job.number % 5) as f64 / 4.0)).collect();
-    match policy {
-        PolicySpec::EasyPower(spec) => {
-            Box::new(Dvfs::with_betas(machine, betas(), Knowledge::Unknown, spec.oversized))
-        }
-        PolicySpec::PbGuided(spec) => {
-            Box::new(Dvfs::with_betas(machine, betas(), spec.beta, Oversized::Slow))
-        }
-        PolicySpec::Rmap(_) => {
+    let slowed = |known, oversized| Box::new(Dvfs::with_betas(machine, betas(), known, oversized));
+    if let Some(spec) = policy.downcast::<PbGuidedSpec>() {
+        return slowed(spec.beta, Oversized::Slow);
+    }
+    if let Some(spec) = policy.downcast::<ParmSpec>() {
+        let model = elastic(machine, spec.levels, jobs);
+        return match spec.flexibility {
+            Flexibility::None => Box::new(model.as_asked()),
+            _ => Box::new(model),
+        };
+    }
+    if let Some(ShareSpec { uses: Some(Use::Sizes | Use::Resizes), .. }) = policy.downcast() {
+        return Box::new(elastic(machine, ParmSpec::default().levels, jobs));
+    }
+    match policy.name() {
+        "easy-power" | "share" => slowed(Knowledge::Unknown, policy.oversized()),
+        "ppartition" | "uniform" => Box::new(Varied::on(machine, jobs, 1)),
+        name if name.starts_with("rmap") => {
             let profiled = Profiled::new(machine, &profiles(), jobs, Beliefs::default());
             Box::new(profiled.unwrap())
-        }
-        PolicySpec::Share(ShareSpec { uses: Some(Use::Sizes | Use::Resizes), .. }) => {
-            Box::new(elastic(machine, ParmSpec::default().levels, jobs))
-        }
-        PolicySpec::Share(_) => {
-            Box::new(Dvfs::with_betas(machine, betas(), Knowledge::Unknown, Oversized::Slow))
-        }
-        PolicySpec::Parm(spec) => {
-            let model = elastic(machine, spec.levels, jobs);
-            match spec.flexibility {
-                Flexibility::None => Box::new(model.as_asked()),
-                _ => Box::new(model),
-            }
-        }
-        PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
-            Box::new(Varied::on(machine, jobs, 1))
         }
         _ => Box::new(Rigid::on(machine)),
     }

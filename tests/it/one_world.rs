@@ -197,7 +197,7 @@ fn all_policies_run_on_processors_that_were_measured_one_by_one() {
 }
 
 fn policies() -> Vec<PolicySpec> {
-    PolicySpec::all().to_vec()
+    PolicySpec::all()
 }
 
 /// With exact beliefs nobody draws more than was set aside, whatever nodes it got, and nobody is killed.

@@ -305,9 +305,7 @@ impl Story {
         let workload = Workload::new("test", jobs.collect::<Vec<_>>());
         let model = Halving::new(self.power);
         let policy = match order {
-            "fcfs" => {
-                PolicySpec::Share(ShareSpec { uses: Some(Use::Recaps), ..Default::default() })
-            }
+            "fcfs" => PolicySpec::of(ShareSpec { uses: Some(Use::Recaps), ..Default::default() }),
             _ => format!("share(use=recaps, order={order}, halving=10s)").parse().unwrap(),
         };
         Simulation::new(&machine, &workload)

@@ -250,13 +250,13 @@ impl Story {
         let published = self.published().into_iter().flat_map(|(picks, kind)| {
             orders.map(|(spec, order)| {
                 let policy = RmapSpec { order: spec, ..RmapSpec::of(picks) };
-                (PolicySpec::Rmap(policy), Rule::Rmap(PlainRmap { kind, order }))
+                (PolicySpec::of(policy), Rule::Rmap(PlainRmap { kind, order }))
             })
         });
         let own = [false, true].map(|fair| {
             let uses = Some(Use::Sizes);
             let spec = ShareSpec { uses, fair, ..ShareSpec::default() };
-            (PolicySpec::Share(spec), Rule::Sizes { fair })
+            (PolicySpec::of(spec), Rule::Sizes { fair })
         });
         published.chain(own).collect()
     }
@@ -552,7 +552,7 @@ fn under_predicted_power_is_what_the_guard_is_for() {
             let run = Scenario {
                 budget: Budget::constant(Watts::from_watts(1000)),
                 truth: Some(&truth),
-                ..Scenario::new(&machine, &workload, PolicySpec::Rmap(spec), &believed)
+                ..Scenario::new(&machine, &workload, PolicySpec::of(spec), &believed)
             }
             .run()
             .run;

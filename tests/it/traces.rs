@@ -113,7 +113,7 @@ fn moldable_jobs_run_as_their_profiles_say() {
         let model = Profiled::new(&machine, &profiles, workload.jobs(), Beliefs::default());
         let model = model.unwrap();
         let limit = Share::percent(80).of(machine.max_power());
-        for policy in RmapSpec::ALL.map(PolicySpec::Rmap) {
+        for policy in RmapSpec::ALL.map(PolicySpec::of) {
             let scenario = Scenario {
                 budget: Budget::constant(limit),
                 ..Scenario::new(&machine, &workload, policy, &model)

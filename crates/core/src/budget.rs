@@ -10,6 +10,7 @@ use crate::units::{Instant, Share, Span, Watts};
 mod ahead;
 mod along;
 mod energy;
+mod error;
 mod file;
 mod limit;
 mod spec;
@@ -17,9 +18,10 @@ mod window;
 
 use ahead::Ahead;
 pub use energy::EnergyBudget;
+pub use error::BudgetError;
 pub use file::{Limits, TimeBase};
-pub use limit::{Allowance, Limit};
-pub use spec::{BudgetError, BudgetSpec, parse_rules};
+pub use limit::{Allowance, Limit, parse_rules};
+pub use spec::BudgetSpec;
 pub use window::WindowSpec;
 
 /// How much power the machine may draw, as a function of time.

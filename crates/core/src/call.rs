@@ -14,6 +14,47 @@ pub struct Call {
     pub arguments: Vec<(String, String)>,
 }
 
+/// One argument of a call, to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument<'a> {
+    call: &'a Call,
+    key: &'a str,
+    /// The value as it was written.
+    pub text: &'a str,
+}
+
+impl Argument<'_> {
+    /// Its key.
+    pub fn key(&self) -> &str {
+        self.key
+    }
+
+    /// The same with another value.
+    pub fn with_text<'b>(&'b self, text: &'b str) -> Argument<'b> {
+        Argument { text, ..*self }
+    }
+
+    /// Its value; see [`Call::value`].
+    pub fn value<T: FromStr<Err: Display>>(&self) -> Result<T, CallError> {
+        self.call.value(self.key, self.text)
+    }
+
+    /// Its value as a number; see [`Call::number`].
+    pub fn number<T: FromStr<Err: Display>>(&self) -> Result<T, CallError> {
+        self.call.number(self.key, self.text)
+    }
+
+    /// Its value as a switch; see [`Call::switch`].
+    pub fn switch(&self) -> Result<bool, CallError> {
+        self.call.switch(self.key, self.text)
+    }
+
+    /// That it cannot be used, and why.
+    pub fn wrong(&self, why: String) -> CallError {
+        self.call.wrong(self.key, why)
+    }
+}
+
 /// Why text is not a call, or not one with these parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
@@ -101,6 +142,16 @@ impl Call {
                 valid: if valid.is_empty() { "none".to_owned() } else { valid.join(", ") },
             }),
         }
+    }
+
+    /// One of the arguments, to be read.
+    pub fn argument<'a>(&'a self, key: &'a str, text: &'a str) -> Argument<'a> {
+        Argument { call: self, key, text }
+    }
+
+    /// That a value cannot be used, and why.
+    pub fn wrong(&self, key: &str, why: String) -> CallError {
+        CallError::Value { name: self.name.clone(), key: key.to_owned(), why }
     }
 
     /// The items of a list: what stands between commas, but for those within parentheses.

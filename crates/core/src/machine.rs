@@ -17,6 +17,7 @@ mod node;
 mod off;
 mod partitioned;
 mod parts;
+mod written;
 
 pub use check::{Problem, check, check_text};
 pub use cooling::Cooling;

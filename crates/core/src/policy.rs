@@ -6,8 +6,8 @@
 //! simulations alone.
 //!
 //! To add one: write a file under `policy/` that opens with its paper and its rule, implement
-//! [`Policy`] (or plug a [`Chooser`] into [`Backfill`]), and add a line to [`PolicySpec`]. Outside the crate,
-//! an [`Own`] is as good.
+//! [`Policy`] (or plug a [`Chooser`] into [`Backfill`]), say in the same place all there is to say about it
+//! ([`PolicyKind`]), and add a line to `registry`. Outside the crate, a [registered](register) one is as good.
 
 use crate::job::{Job, UserId};
 use crate::ledger::{Holding, Ledger, Violation};
@@ -22,14 +22,18 @@ mod easy;
 mod easy_power;
 pub mod external;
 mod fcfs;
+mod field;
+mod kind;
+mod log2;
 pub mod order;
-mod own;
 pub mod parm;
 pub mod past_power;
 pub mod pb_guided;
 pub mod ppartition;
 mod predictions;
+mod published;
 mod recorded;
+mod registry;
 pub mod rmap;
 pub mod share;
 mod slowable;
@@ -39,23 +43,26 @@ pub mod uniform;
 pub mod utility;
 
 pub use backfill::{Ahead, Backfill, Chooser, Room};
-pub use conservative::Conservative;
-pub use contender::{Believe, Contender, Draws, Field, Published, Unfit};
-pub use easy::{Easy, Nominal};
+pub use conservative::{Conservative, ConservativeSpec};
+pub use contender::{Believe, Contender};
+pub use easy::{Easy, EasySpec, Nominal, plain};
 pub use easy_power::{EasyPower, EasyPowerSpec, Fastest};
 pub use external::{External, ExternalSpec};
 pub use fcfs::Fcfs;
+pub use field::{Draws, Field, Unfit};
+pub use kind::{BuildContext, Parameter, PolicyError, PolicyKind};
 pub use order::{Order, OrderSpec, OrderedBy, Predict, Submission};
-pub use own::{Own, RegisterError, register};
 pub use parm::{Parm, ParmSpec};
 pub use past_power::{Level, PastDraw, PowerForecast};
 pub use pb_guided::{Guide, PbGuided, PbGuidedSpec};
 pub use ppartition::{Ppartition, PpartitionSpec};
 pub use predictions::{Accuracy, Errors, Predictions};
+pub use published::Published;
 pub use recorded::Recorded;
+pub use registry::{RegisterError, register};
 pub use rmap::{Rmap, RmapSpec};
 pub use share::{ByShare, ShareSpec};
-pub use spec::{BuildContext, PolicyError, PolicySpec, plain};
+pub use spec::PolicySpec;
 pub use uniform::{Uniform, UniformSpec};
 pub use utility::{Gangs, UtilityMapper, UtilitySpec};
 

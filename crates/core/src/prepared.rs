@@ -13,12 +13,14 @@ use crate::scenario::Scenario;
 use crate::workload::Workload;
 
 mod known_power;
+mod rules;
 mod sanity;
 mod shared_world;
 
 pub use known_power::{measured_power, predicted_power};
+pub use rules::Rules;
 pub use sanity::{Demand, limits_nothing};
-pub use shared_world::{Rules, SharedWorld, assumed, leaves_nothing, outdoor_mistake};
+pub use shared_world::{SharedWorld, assumed, leaves_nothing, outdoor_mistake};
 
 /// A workload and its machine.
 #[derive(Clone, Debug)]

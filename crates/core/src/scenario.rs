@@ -264,9 +264,9 @@ mod tests {
         let machine = Machine::of_processors(256).unwrap();
         let workload = busy();
         let rigid = Rigid::on(&machine);
-        let plain = Scenario::new(&machine, &workload, PolicySpec::EASY, &rigid).run();
+        let plain = Scenario::new(&machine, &workload, PolicySpec::easy(), &rigid).run();
         assert_eq!(plain.plain_bsld, None);
-        let policy = PolicySpec::PbGuided(PbGuidedSpec::default());
+        let policy = PolicySpec::of(PbGuidedSpec::default());
         let budget = Budget::constant(Share::percent(50).of(machine.max_power()));
         let jobs = workload.jobs();
         let model = Dvfs::new(&machine, jobs, Knowledge::Unknown, Oversized::Slow, 1);

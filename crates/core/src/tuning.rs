@@ -17,7 +17,7 @@ use crate::budget::Budget;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, Summary};
 use crate::parallel::on_threads;
-use crate::policy::{OrderSpec, OrderedBy, PolicySpec, ShareSpec};
+use crate::policy::{OrderSpec, OrderedBy, PolicySpec};
 use crate::prepared::{PreparedWorkload, Rules, SharedWorld, leaves_nothing};
 use crate::scenario::Scenario;
 use crate::units::Span;
@@ -36,16 +36,16 @@ const FEW_JOBS: u64 = 500;
 /// The halving times that are usually tried.
 const HALVINGS_H: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
-/// What is usually tried beside the present policy: `share` with each order and each of several halving times,
+/// What is usually tried beside the present policy: the recommended one with each order and each of several halving times,
 /// and the present policy with them, if it takes an order.
-pub fn usual_candidates(present: PolicySpec) -> Vec<PolicySpec> {
-    let mut candidates = ordered(PolicySpec::Share(ShareSpec::default()));
+pub fn usual_candidates(present: &PolicySpec) -> Vec<PolicySpec> {
+    let mut candidates = ordered(&PolicySpec::recommended());
     candidates.extend(ordered(present));
     candidates
 }
 
 /// A policy with each order and each of several halving times; nothing for a policy without orders.
-fn ordered(base: PolicySpec) -> Vec<PolicySpec> {
+fn ordered(base: &PolicySpec) -> Vec<PolicySpec> {
     let Some(order) = base.order() else { return Vec::new() };
     let halvings = |by: OrderedBy| {
         let spans = HALVINGS_H.map(|hours| Span::from_secs(hours * 3600));
@@ -135,7 +135,7 @@ impl Figures {
 }
 
 /// A policy that was tried.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The policy.
     pub policy: PolicySpec,
@@ -226,7 +226,7 @@ impl Past {
     /// of threads. `progress` hears how many replays of how many are done, and may break it off.
     pub fn tune(
         &self,
-        present: PolicySpec,
+        present: &PolicySpec,
         candidates: &[PolicySpec],
         threads: NonZeroUsize,
         progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Sync),
@@ -247,16 +247,16 @@ impl Past {
         let worlds = parts.each_ref().map(|part| self.world(part));
         let [all, first, second] = worlds;
         let worlds = [all?, first?, second?];
-        let mut policies = vec![present];
+        let mut policies = vec![present.clone()];
         for policy in candidates {
             if !policies.contains(policy) {
-                policies.push(*policy);
+                policies.push(policy.clone());
             }
         }
-        let runs: Vec<(PolicySpec, usize)> =
-            policies.iter().flat_map(|policy| [0, 1, 2].map(|part| (*policy, part))).collect();
+        let runs: Vec<(&PolicySpec, usize)> =
+            policies.iter().flat_map(|policy| [0, 1, 2].map(|part| (policy, part))).collect();
         let is_over = AtomicBool::new(false);
-        let replay = |&(policy, part): &(PolicySpec, usize)| match is_over.load(Relaxed) {
+        let replay = |&(policy, part): &(&PolicySpec, usize)| match is_over.load(Relaxed) {
             true => Err(TuningError::BrokenOff.to_string()),
             false => self.replay(policy, &parts[part], &worlds[part]),
         };
@@ -278,14 +278,14 @@ impl Past {
 
     fn replay(
         &self,
-        policy: PolicySpec,
+        policy: &PolicySpec,
         part: &PreparedWorkload,
         world: &SharedWorld,
     ) -> Result<Figures, String> {
-        let belief = world.belief(&policy, &part.machine, part.workload.jobs());
+        let belief = world.belief(policy, &part.machine, part.workload.jobs());
         let belief = belief.map_err(|why| why.to_string())?;
         let budget = self.budget.clone();
-        let scenario = part.in_shared_world(policy, budget, world, belief.as_ref());
+        let scenario = part.in_shared_world(policy.clone(), budget, world, belief.as_ref());
         let scenario = Scenario { bsld_threshold: self.bsld_threshold, ..scenario };
         let trial = scenario.run();
         if let Some(stopped) = trial.run.stopped {
@@ -305,7 +305,7 @@ impl Tuning {
     ) -> Result<Self, TuningError> {
         let (mut candidates, mut unfit) = (Vec::new(), Vec::new());
         let mut results = results.into_iter();
-        for &policy in policies {
+        for policy in policies.iter().cloned() {
             let mut next = || results.next().unwrap_or_else(|| Err("it broke down".to_owned()));
             match (next(), next(), next()) {
                 (Ok(all), Ok(first), Ok(second)) => {
@@ -314,21 +314,21 @@ impl Tuning {
                 (Err(why), ..) | (_, Err(why), _) | (.., Err(why)) => unfit.push((policy, why)),
             }
         }
-        let present = policies[0];
-        if let Some((policy, why)) = unfit.first().filter(|(policy, _)| *policy == present) {
-            return Err(TuningError::Present { policy: *policy, why: why.clone() });
+        let present = &policies[0];
+        if let Some((policy, why)) = unfit.first().filter(|(policy, _)| policy == present) {
+            return Err(TuningError::Present { policy: policy.clone(), why: why.clone() });
         }
         // Stable: of two that are alike the present one, and the one that was named first, stands first.
         candidates.sort_by(|one, other| one.all.compare(&other.all));
-        let place = |policy: PolicySpec| {
-            candidates.iter().position(|candidate| candidate.policy == policy).unwrap_or(0)
+        let place = |policy: &PolicySpec| {
+            candidates.iter().position(|candidate| candidate.policy == *policy).unwrap_or(0)
         };
         let mut by_first: Vec<&Candidate> = candidates.iter().collect();
         by_first.sort_by(|one, other| {
-            let is_other = |candidate: &Candidate| candidate.policy != present;
+            let is_other = |candidate: &Candidate| candidate.policy != *present;
             one.first.compare(&other.first).then(is_other(one).cmp(&is_other(other)))
         });
-        let best_of_first = place(by_first[0].policy);
+        let best_of_first = place(&by_first[0].policy);
         Ok(Tuning { present: place(present), best_of_first, candidates, unfit })
     }
 
@@ -461,7 +461,7 @@ mod tests {
     fn a_gain_in_both_halves_is_advised() {
         let aged = ("share(order=aged)", [2.0, 2.0, 2.0]);
         let found = tuning(&[("share", [4.0, 3.0, 5.0]), aged]);
-        assert_eq!((found.advice(), found.best().policy), (Advice::Adopt, policy(aged.0)));
+        assert_eq!((found.advice(), &found.best().policy), (Advice::Adopt, &policy(aged.0)));
         assert_eq!(
             found.sentence(),
             "share(order=aged) instead of share: mean bounded slowdown 2.00 instead of 4.00 (50 % lower)"
@@ -480,14 +480,14 @@ mod tests {
         let misled =
             [("share", [4.0, 4.0, 4.0]), ("easy", [3.0, 3.0, 3.0]), ("fcfs", [9.0, 1.0, 17.0])];
         let found = tuning(&misled);
-        assert_eq!((found.best().policy, found.advice()), (policy("easy"), Advice::Unsure));
+        assert_eq!((&found.best().policy, found.advice()), (&policy("easy"), Advice::Unsure));
         assert!(found.check().contains("chosen fcfs"), "{}", found.check());
     }
 
     #[test]
     fn nothing_better_and_nothing_at_all() {
         let found = tuning(&[("share", [2.0, 2.0, 2.0]), ("easy", [2.0, 2.0, 2.0])]);
-        assert_eq!((found.advice(), found.present().policy), (Advice::Keep, policy("share")));
+        assert_eq!((found.advice(), &found.present().policy), (Advice::Keep, &policy("share")));
         assert_eq!(found.sentence(), "keep share: no candidate is better");
         // Leaving jobs out is no gain.
         let (full, fewer) = (figures(990, 9.0), figures(989, 1.0));
@@ -501,7 +501,7 @@ mod tests {
     #[test]
     fn the_usual_candidates_are_written_plainly() {
         let names: Vec<String> =
-            usual_candidates(policy("share")).iter().map(PolicySpec::to_string).collect();
+            usual_candidates(&policy("share")).iter().map(PolicySpec::to_string).collect();
         // The present policy's own are the same here.
         assert_eq!((names.len(), &names[..13]), (26, &names[13..]));
         assert_eq!(
@@ -509,9 +509,9 @@ mod tests {
             ["share", "share(order=aged, halving=2h)", "share(order=aged, halving=4h)"]
         );
         assert!(names.contains(&"share(order=history)".to_owned()), "{names:?}");
-        assert_eq!(usual_candidates(policy("fcfs")).len(), 13);
+        assert_eq!(usual_candidates(&policy("fcfs")).len(), 13);
         // What else the policy says stays.
-        let slow = ordered(policy("easy-power(gear=1.7GHz)"));
+        let slow = ordered(&policy("easy-power(gear=1.7GHz)"));
         assert!(slow.iter().all(|policy| policy.to_string().contains("gear=1.7GHz")), "{slow:?}");
     }
 }

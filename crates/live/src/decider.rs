@@ -59,7 +59,7 @@ impl Decider {
         let world = Arc::new(repertoire.open_world(machine)?);
         let field = Field::new(machine, world, Freedoms::USUAL, 1);
         let entered = spec.enter(&field, Believe::Published);
-        let contender = entered.map_err(|why| DeciderError::Unfit { policy: spec, why })?;
+        let contender = entered.map_err(|why| DeciderError::Unfit { policy: spec.clone(), why })?;
         Ok(Decider {
             spec,
             machine: machine.clone(),
@@ -82,8 +82,8 @@ impl Decider {
     }
 
     /// The policy's name and parameters.
-    pub fn spec(&self) -> PolicySpec {
-        self.spec
+    pub fn spec(&self) -> &PolicySpec {
+        &self.spec
     }
 
     /// A new instance of the policy.

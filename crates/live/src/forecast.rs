@@ -137,7 +137,7 @@ impl Outlook {
         policy: PolicySpec,
         assumptions: &mut Vec<String>,
     ) -> Result<(), Refusal> {
-        let other = self.setup.clone().decided_by(policy);
+        let other = self.setup.clone().decided_by(policy.clone());
         self.setup = other.map_err(|error| malformed(format!("policy '{policy}': {error}")))?;
         self.memory = None;
         assumptions.push(format!("the policy is {policy} from now on"));

@@ -108,7 +108,7 @@ impl Setup {
     /// The same setup on another machine.
     pub fn on(&self, machine: &Machine) -> Result<Self, DeciderError> {
         let repertoire = self.decider.repertoire().clone();
-        let other = Setup::new(machine, repertoire, self.decider.spec())?;
+        let other = Setup::new(machine, repertoire, self.decider.spec().clone())?;
         Ok(Setup { machine: other.machine, decider: other.decider, ..self.clone() })
     }
 

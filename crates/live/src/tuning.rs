@@ -112,7 +112,7 @@ impl Tuner {
     }
 
     /// The last proposal, if it is about this policy.
-    pub(crate) fn proposal(&self, present: PolicySpec) -> Option<&Proposal> {
+    pub(crate) fn proposal(&self, present: &PolicySpec) -> Option<&Proposal> {
         self.proposal.as_ref().filter(|proposal| proposal.present == present.to_string())
     }
 

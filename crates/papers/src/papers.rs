@@ -3,13 +3,14 @@
 //! nothing, and no two papers have the same world; [`world`](busbar_core::world) is the one that policies are
 //! compared in.
 
+use busbar_core::freedom::Freedom;
 use busbar_core::job::Job;
 use busbar_core::machine::Machine;
 use busbar_core::model::pass::Application;
-use busbar_core::model::{Dvfs, Elastic, Knowledge, Model, NodeCaps, Oversized, Rigid, Varied};
+use busbar_core::model::{Dvfs, Elastic, Knowledge, Model, NodeCaps, Rigid, Varied};
 use busbar_core::policy::parm::Flexibility;
 use busbar_core::policy::share::Use;
-use busbar_core::policy::{ParmSpec, PolicySpec, ShareSpec};
+use busbar_core::policy::{ParmSpec, PbGuidedSpec, PolicySpec, RmapSpec, ShareSpec, UtilitySpec};
 
 /// The model of a policy's paper on a machine. What is random about it starts at the seed. There is none for
 /// policies whose papers have profiles of applications, or tables of tasks: those are data.
@@ -19,36 +20,31 @@ pub fn model(
     jobs: &[Job],
     seed: u64,
 ) -> Option<Box<dyn Model>> {
-    Some(match *policy {
-        PolicySpec::Rmap(_) | PolicySpec::Utility(_) => return None,
-        PolicySpec::Fcfs | PolicySpec::Easy(_) | PolicySpec::Conservative => {
-            Box::new(Rigid::on(machine))
-        }
-        PolicySpec::EasyPower(spec) => {
-            Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, spec.oversized, seed))
-        }
-        PolicySpec::PbGuided(spec) => {
-            Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
-        }
-        PolicySpec::Parm(spec) => {
-            let feed = NodeCaps::of(machine, spec.levels);
-            let model = Elastic::new(machine, feed, &Application::ALL, jobs, seed);
-            match spec.flexibility {
-                Flexibility::None => Box::new(model.as_asked()),
-                Flexibility::Moldable | Flexibility::Malleable => Box::new(model),
-            }
-        }
-        PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
-            Box::new(Varied::on(machine, jobs, seed))
-        }
-        PolicySpec::Own(own) if own.wants.is_empty() => Box::new(Rigid::on(machine)),
-        PolicySpec::External(spec) if spec.wants.is_empty() => Box::new(Rigid::on(machine)),
-        PolicySpec::Share(ShareSpec { uses: Some(Use::Sizes | Use::Resizes), .. }) => {
-            let feed = NodeCaps::of(machine, ParmSpec::default().levels);
-            Box::new(Elastic::new(machine, feed, &Application::ALL, jobs, seed))
-        }
-        PolicySpec::Share(_) | PolicySpec::Own(_) | PolicySpec::External(_) => {
-            Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, Oversized::Slow, seed))
-        }
+    let slowed = |known, oversized| Box::new(Dvfs::new(machine, jobs, known, oversized, seed));
+    let elastic = |levels| {
+        Elastic::new(machine, NodeCaps::of(machine, levels), &Application::ALL, jobs, seed)
+    };
+    if policy.downcast::<RmapSpec>().is_some() || policy.downcast::<UtilitySpec>().is_some() {
+        return None;
+    }
+    if let Some(spec) = policy.downcast::<PbGuidedSpec>() {
+        return Some(slowed(spec.beta, spec.oversized));
+    }
+    if let Some(spec) = policy.downcast::<ParmSpec>() {
+        let model = elastic(spec.levels);
+        return Some(match spec.flexibility {
+            Flexibility::None => Box::new(model.as_asked()),
+            Flexibility::Moldable | Flexibility::Malleable => Box::new(model),
+        });
+    }
+    if policy.wants().has(Freedom::Nodes) {
+        return Some(Box::new(Varied::on(machine, jobs, seed)));
+    }
+    if let Some(ShareSpec { uses: Some(Use::Sizes | Use::Resizes), .. }) = policy.downcast() {
+        return Some(Box::new(elastic(ParmSpec::default().levels)));
+    }
+    Some(match policy.wants().is_empty() {
+        true => Box::new(Rigid::on(machine)),
+        false => slowed(Knowledge::Unknown, policy.oversized()),
     })
 }

@@ -364,7 +364,7 @@ impl<'p> Experiments<'p> {
         let limit = BUDGET.of(machine.max_power());
         let jobs = workload.jobs();
         let rigid = Rigid::on(&machine);
-        let plain = Scenario::new(&machine, workload, PolicySpec::EASY, &rigid);
+        let plain = Scenario::new(&machine, workload, PolicySpec::easy(), &rigid);
         let easy = Scenario { keep_power: true, ..plain.clone() }.run();
         let over_budget = 100.0 * share_of_time_above(limit, &easy.run);
         let limited = |machine, policy, beta| {
@@ -372,7 +372,7 @@ impl<'p> Experiments<'p> {
             let model = &Dvfs::new(machine, jobs, beta, Oversized::Slow, seed);
             Scenario { machine, budget, policy, model, ..plain.clone() }.run().summary
         };
-        let baseline = PolicySpec::EasyPower(EasyPowerSpec::default());
+        let baseline = PolicySpec::of(EasyPowerSpec::default());
         let baseline = limited(&machine, baseline, Knowledge::Unknown);
         let mut guided = Vec::new();
         for (percent, machine) in ENLARGEMENTS.into_iter().zip(&larger) {
@@ -380,7 +380,7 @@ impl<'p> Experiments<'p> {
                 // The bound is that of the workload on its own machine, however large this one is.
                 let bsld_lower = easy.summary.mean_bsld.map_or(BsldLower::Auto, BsldLower::Fixed);
                 let spec = PbGuidedSpec { beta, bsld_lower, ..Default::default() };
-                let policy = PolicySpec::PbGuided(spec);
+                let policy = PolicySpec::of(spec);
                 guided.push((percent, beta, limited(machine, policy, beta)));
             }
         }

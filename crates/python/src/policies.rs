@@ -13,7 +13,9 @@ use std::time::Duration;
 use busbar::cli::GoesOn;
 use busbar::commands::Failure;
 use busbar::freedom::{Freedom, Freedoms};
-use busbar::policy::{BuildContext, Decision, Own, Policy, Published, View as Present, register};
+use busbar::policy::{
+    BuildContext, Decision, Policy, PolicyKind, PolicySpec, Published, View as Present, register,
+};
 use busbar::units::Instant;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -48,10 +50,7 @@ struct Maker {
 }
 
 /// What a name means at present. One call at a time has policies, so no name means two things.
-static MAKERS: Mutex<BTreeMap<&'static str, Arc<Maker>>> = Mutex::new(BTreeMap::new());
-
-/// The descriptions that were registered so far. They live as long as the program, so equal ones are made once.
-static KNOWN: Mutex<Vec<&'static Own>> = Mutex::new(Vec::new());
+static MAKERS: Mutex<BTreeMap<String, Arc<Maker>>> = Mutex::new(BTreeMap::new());
 
 /// Held by the call whose policies are registered.
 static TURN: Mutex<()> = Mutex::new(());
@@ -122,12 +121,12 @@ impl Policies {
         };
         let (wants, needs) = (freedoms("wants", wants)?, freedoms("needs", needs)?);
         let believes = believed(name, believes, wants)?;
-        let own = known(name, wants, needs, believes);
-        register(&[own]).map_err(|why| failure(why.to_string()))?;
+        let class = PythonClass { name: name.clone(), wants, needs, believes };
+        register(&[PolicySpec::of(class)]).map_err(|why| failure(why.to_string()))?;
         let make = Python::attach(|py| make.clone_ref(py));
         let call = Arc::clone(&self.call);
         let maker = Maker { make, wants, asks_always: *asks_always, call };
-        locked(&MAKERS).insert(own.name, Arc::new(maker));
+        locked(&MAKERS).insert(name.clone(), Arc::new(maker));
         Ok(())
     }
 
@@ -171,35 +170,53 @@ fn believed(policy: &str, name: &str, wants: Freedoms) -> Result<Published, Fail
     }
 }
 
-/// A description that lives as long as the program: the same as before, if there was the same before.
-fn known(name: &str, wants: Freedoms, needs: Freedoms, believes: Published) -> &'static Own {
-    let mut known = locked(&KNOWN);
-    let is_same = |own: &&&'static Own| {
-        own.name == name && own.wants == wants && own.needs == needs && own.believes == believes
-    };
-    if let Some(own) = known.iter().find(is_same) {
-        return own;
+/// A class in Python, as a kind of policy.
+#[derive(Clone, Debug)]
+struct PythonClass {
+    name: String,
+    wants: Freedoms,
+    needs: Freedoms,
+    believes: Published,
+}
+
+impl PolicyKind for PythonClass {
+    fn name(&self) -> &str {
+        &self.name
     }
-    let name: &'static str = String::from(name).leak();
-    let own = Own {
-        name,
-        wants,
-        needs,
-        believes,
-        // A class may be another one next time.
-        is_fixed: false,
-        build: Box::leak(Box::new(move |_: &BuildContext<'_>| -> Box<dyn Policy> {
-            Box::new(InPython::new(name))
-        })),
-    };
-    let own: &'static Own = Box::leak(Box::new(own));
-    known.push(own);
-    own
+
+    fn about(&self) -> &str {
+        "a class in Python"
+    }
+
+    fn usual(&self) -> Self {
+        self.clone()
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        Box::new(InPython::new(&self.name))
+    }
+
+    fn wants(&self) -> Freedoms {
+        self.wants
+    }
+
+    fn needs(&self) -> Freedoms {
+        self.needs
+    }
+
+    fn believes(&self, _: Freedoms) -> Published {
+        self.believes
+    }
+
+    /// It may be another one next time.
+    fn is_fixed(&self) -> bool {
+        false
+    }
 }
 
 /// A policy in one run.
 struct InPython {
-    name: &'static str,
+    name: String,
     maker: Option<Arc<Maker>>,
     /// The method `decide` of the object, once there is one.
     decide: Option<Py<PyAny>>,
@@ -208,11 +225,11 @@ struct InPython {
 }
 
 impl InPython {
-    fn new(name: &'static str) -> Self {
+    fn new(name: &str) -> Self {
         let maker = locked(&MAKERS).get(name).cloned();
         let has_choices = maker.as_ref().is_some_and(|maker| !maker.wants.is_empty());
         let book = Arc::new(Mutex::new(Book::new(has_choices)));
-        InPython { name, maker, decide: None, book, has_failed: false }
+        InPython { name: name.to_owned(), maker, decide: None, book, has_failed: false }
     }
 
     fn wants(&self, freedom: Freedom) -> bool {
@@ -273,7 +290,7 @@ impl Policy for InPython {
             self.has_failed = true;
             decisions.clear();
             decisions.push(Decision::GiveUp { why });
-            let exception = Exception { error, policy: self.name.to_owned(), at: present.now };
+            let exception = Exception { error, policy: self.name.clone(), at: present.now };
             locked(&maker.call.failed).get_or_insert(exception);
         }
     }

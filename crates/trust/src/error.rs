@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::folder::Setting;
+use crate::setting::Setting;
 
 /// Why a folder or a file is not trusted.
 #[derive(Debug, thiserror::Error)]

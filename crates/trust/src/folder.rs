@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -20,22 +19,13 @@ use rustix::io::Errno;
 
 use crate::error::TrustError;
 use crate::judgement::{Facts, Role};
+use crate::setting::Setting;
 
 #[cfg(test)]
 mod tests;
 
 /// The largest number of symbolic links on the way to a folder, as in the kernel.
 const MOST_LINKS: u32 = 40;
-
-/// What names a folder, such as `'state = …' in the configuration`, for the advice to name another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting(pub &'static str);
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "name a new folder with {}", self.0)
-    }
-}
 
 /// When a file that was replaced must be on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use rustix::fs::{FileType, Stat, lgetxattr};
 use rustix::io::Errno;
 
 use crate::error::TrustError;
-use crate::folder::Setting;
 use crate::groups;
+use crate::setting::Setting;
 
 /// The role of a file or folder.
 #[derive(Clone, Copy, PartialEq, Eq)]

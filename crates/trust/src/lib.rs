@@ -13,7 +13,9 @@ mod folder;
 mod groups;
 mod judgement;
 mod secret;
+mod setting;
 
 pub use error::TrustError;
-pub use folder::{Durability, Setting, TrustedFolder};
+pub use folder::{Durability, TrustedFolder};
 pub use secret::{SecretError, read_secret};
+pub use setting::Setting;

@@ -16,7 +16,7 @@
 //!
 //! let workload = "demo".parse::<Source>()?.load(&SourceDefaults::default())?.workload;
 //! let machine = Machine::of_processors(256)?;
-//! let easy = Scenario::new(&machine, &workload, PolicySpec::EASY, &Rigid::on(&machine)).run();
+//! let easy = Scenario::new(&machine, &workload, PolicySpec::easy(), &Rigid::on(&machine)).run();
 //! assert_eq!(easy.summary.completed, 2000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

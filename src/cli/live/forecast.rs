@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             false => None,
         },
         percent: arguments.percent,
-        policy: arguments.policy.map(|policy| policy.to_string()),
+        policy: arguments.policy.as_ref().map(|policy| policy.to_string()),
     };
     match arguments.daemon.ask(&Request::Forecast(Box::new(question)))? {
         Reply::Forecast(forecast) => {

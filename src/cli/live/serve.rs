@@ -95,8 +95,8 @@ impl Arguments {
         if let Some(machine) = &self.machine {
             config.machine.clone_from(machine);
         }
-        if let Some(policy) = self.policy {
-            config.policy = policy;
+        if let Some(policy) = &self.policy {
+            config.policy = policy.clone();
         }
         if let Some(budget) = &self.budget {
             config.budget = budget.parse()?;

@@ -154,7 +154,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         false => Listed::joined(&arguments.policy).collect(),
     };
     let tuned =
-        past.tune(policies[0], &policies[1..], all_cores(), &|_, _| ControlFlow::Continue(()));
+        past.tune(&policies[0], &policies[1..], all_cores(), &|_, _| ControlFlow::Continue(()));
     let policies = match tuned {
         Ok(tuning) => {
             for (policy, why) in &tuning.unfit {

@@ -1,15 +1,19 @@
 //! The answer of `busbar whatif`: what happened and what would have, as tables, as a page and for programs.
 
+mod jobs;
+pub(super) mod sentences;
+
+use sentences::Basis;
+
 use std::time::Instant as Clock;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::Arguments;
 use super::cuts::{Cuts, Period, window_table};
 use super::past::Past;
-use super::sentences::{self, Basis};
 use super::who::{IN_TEXT, ON_PAGE, Who};
-use super::{Arguments, jobs};
 use crate::budget::WindowSpec;
 use crate::experiment::CheckedExperiment;
 use crate::experiment::assumptions::assumptions;

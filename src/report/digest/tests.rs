@@ -81,7 +81,7 @@ fn simulated_with(most: usize, policy: &str, budget: &str, jobs: usize) -> (Dige
     let budget = budget.parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
     let policy = policy.parse().unwrap();
     let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
-    let new = Scenario::new(&machine, &workload, policy, model.as_ref());
+    let new = Scenario::new(&machine, &workload, policy.clone(), model.as_ref());
     let scenario = Scenario { budget, keep_power: true, ..new };
     let run = scenario.simulate().run;
     let name = policy.to_string();

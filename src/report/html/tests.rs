@@ -211,7 +211,7 @@ fn a_page_of_300_000_jobs_is_small() {
     let lublin = Lublin { jobs: 300_000, load: 0.85, processors: 256, ..Lublin::default() };
     let workload = lublin.generate().unwrap();
     let machine = Machine::of_processors(256).unwrap();
-    let spec = PolicySpec::EASY;
+    let spec = PolicySpec::easy();
     let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
     let new = Scenario::new(&machine, &workload, spec, model.as_ref());
     let scenario = Scenario { keep_power: true, ..new };

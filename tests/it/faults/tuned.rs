@@ -1,12 +1,11 @@
 //! A daemon replays its finished jobs once a day. It proposes, and changes nothing; and whatever goes wrong with
 //! that, it goes on.
 
-use busbar::freedom::Freedoms;
 use busbar::live::End;
 use busbar::live::job::EventKind;
 use busbar::live::schedule::{Allowance, ScheduleSpec};
 use busbar::live::tuning::Nightly;
-use busbar::policy::{Decision, Own, Policy, PolicySpec, Published, View};
+use busbar::policy::{BuildContext, Decision, Policy, PolicyKind, PolicySpec, View};
 use busbar::tuning::Advice;
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
@@ -15,16 +14,26 @@ use super::by_hand::ByHand;
 use crate::patience::wait_for;
 
 /// A policy that cannot be replayed.
-static BROKEN: Own = Own {
-    name: "broken",
-    wants: Freedoms::NONE,
-    needs: Freedoms::NONE,
-    believes: Published::Rated,
-    is_fixed: true,
-    build: &|_| Box::new(Broken),
-};
-
+#[derive(Clone, Debug)]
 struct Broken;
+
+impl PolicyKind for Broken {
+    fn name(&self) -> &str {
+        "broken"
+    }
+
+    fn about(&self) -> &str {
+        "panics"
+    }
+
+    fn usual(&self) -> Self {
+        Broken
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        Box::new(Broken)
+    }
+}
 
 impl Policy for Broken {
     fn decide(&mut self, _view: &View<'_>, _decisions: &mut Vec<Decision>) {
@@ -118,7 +127,7 @@ fn it_proposes_and_changes_nothing() {
 #[test]
 fn a_replay_that_fails_is_an_event() {
     let folder = tempfile::tempdir().unwrap();
-    let mut day = daemon(folder.path(), vec![PolicySpec::Own(&BROKEN)]);
+    let mut day = daemon(folder.path(), vec![PolicySpec::of(Broken)]);
     group(&mut day);
     day.pass(73 * 1000);
     let text = said(&mut day);
@@ -127,7 +136,7 @@ fn a_replay_that_fails_is_an_event() {
     day.end();
 
     let folder = tempfile::tempdir().unwrap();
-    let mut day = daemon(folder.path(), vec![PolicySpec::Own(&BROKEN)]);
+    let mut day = daemon(folder.path(), vec![PolicySpec::of(Broken)]);
     for _ in 0..8 {
         group(&mut day);
     }

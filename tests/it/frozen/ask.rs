@@ -396,8 +396,8 @@ pub(super) fn ask_run(setup: &Setup) -> Ran {
 /// The names of all policies.
 pub(super) fn ask_policies() -> Vec<String> {
     // Those that were there when the answers were written down.
-    let names = PolicySpec::all().map(|policy| policy.name().to_owned());
-    names.into_iter().filter(|name| name != "share").collect()
+    let names = PolicySpec::all().into_iter().map(|policy| policy.name().to_owned());
+    names.filter(|name| name != "share").collect()
 }
 
 /// A machine with a node for each machine of a site.

@@ -9,7 +9,6 @@ use busbar::live::job::Program;
 use busbar::live::setup::Setup;
 use busbar::live::socket::Client;
 use busbar::live::wire::{HistoryLine, Reply, Request};
-use busbar::policy::PolicySpec;
 use tempfile::TempDir;
 
 use super::workload::Planned;
@@ -30,7 +29,7 @@ impl Daemon {
         let mut command = Command::new(BUSBAR);
         command.args(["serve", "--machine", machine, "--budget", budget, "--policy"]);
         command.arg(setup.decider.spec().to_string());
-        if matches!(setup.decider.spec(), PolicySpec::Rmap(_)) {
+        if setup.decider.spec().name().starts_with("rmap") {
             command.args(["--profiles", "cab"]);
         }
         command.arg("--state").arg(folder.path().join("state"));

@@ -3,7 +3,6 @@
 use busbar::job::Job;
 use busbar::live::job::{Entry, JobRequest, Owner, Phase, Program, Submission};
 use busbar::live::setup::Setup;
-use busbar::policy::PolicySpec;
 use busbar::units::{Instant, Span};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
@@ -71,7 +70,7 @@ pub(crate) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             count => Some(applications[draw(0, count - 1) as usize].to_owned()),
         };
         let most = (2 * nodes).min(setup.machine.nodes);
-        let moldable = match matches!(setup.decider.spec(), PolicySpec::Rmap(_)) {
+        let moldable = match setup.decider.spec().name().starts_with("rmap") {
             // Profiles begin at eight nodes, and not every number has rows.
             true => Some((nodes.div_ceil(2).min(8), setup.machine.nodes)),
             false => (draw(0, 2) != 0).then(|| (nodes.div_ceil(2), most)),

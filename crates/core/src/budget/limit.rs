@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::BudgetError;
+use super::error::BudgetError;
+use crate::calendar::{Rules, RulesError};
 use crate::machine::Machine;
 use crate::units::{QuantityError, Share, Watts};
 
@@ -86,4 +87,9 @@ impl Allowance {
             Allowance::Limited(limit) => limit.on(machine),
         }
     }
+}
+
+/// Reads limits by the calendar: `weekdays 14:00-18:00: 80%, else 100%`.
+pub fn parse_rules(text: &str) -> Result<Rules<Allowance>, RulesError> {
+    Rules::parse(text, "100%", str::parse::<Allowance>)
 }

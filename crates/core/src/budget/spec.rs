@@ -4,12 +4,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::Budget;
+use super::error::BudgetError;
 use super::file::{Limits, TimeBase};
-use super::{Allowance, Budget};
-use crate::calendar::{NoCalendar, Rules, RulesError, RunDates, Timetable, looks_like_rules};
+use super::limit::{Allowance, parse_rules};
+use crate::calendar::{Rules, RunDates, Timetable, looks_like_rules};
 use crate::machine::Machine;
-use crate::rows::TableError;
-use crate::units::{Instant, QuantityError, Watts};
+use crate::units::Watts;
 
 /// A budget as it is written on the command line: `6500W`, `4.2MW`, `80%` of the machine's maximum, `none`,
 /// rules (`weekdays 14:00-18:00: 80%, else 100%`), or the path of a file of `time,budget` rows or of rules.
@@ -21,90 +22,6 @@ pub enum BudgetSpec {
     Rules(Rules<Allowance>),
     /// Limits that change, in a file.
     File(PathBuf),
-}
-
-/// Why a budget could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum BudgetError {
-    /// The text is none of the forms a budget may have.
-    #[error(
-        "budget '{0}': write watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules \
-         ('weekdays 14:00-18:00: 80%, else 100%'), the path of a .csv file with time,budget rows, or none"
-    )]
-    Unknown(String),
-    /// The number or its unit is wrong.
-    #[error("budget '{text}': {why}")]
-    Quantity {
-        /// What was written.
-        text: String,
-        /// What is wrong with it.
-        why: QuantityError,
-    },
-    /// A rule is wrong.
-    #[error("budget: {0}")]
-    Rules(Box<RulesError>),
-    /// A rule of a file is wrong.
-    #[error("{}{}: {why}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
-    FileRules {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1, where it is one that is wrong.
-        line: Option<usize>,
-        /// What is wrong with it.
-        why: Box<RulesError>,
-    },
-    /// Limits by the calendar, where nobody knows the date.
-    #[error("a budget by the calendar needs dates, and {0}")]
-    NoCalendar(NoCalendar),
-    /// The budget leaves nothing for jobs.
-    #[error(
-        "a budget of {budget} leaves nothing for jobs: the machine draws {base} at all times; \
-         give more, or say in the machine file what it draws ('base', 'idle')"
-    )]
-    NothingLeft {
-        /// The limit asked for.
-        budget: Watts,
-        /// What the machine draws without any job.
-        base: Watts,
-    },
-    /// There are no limits in the list.
-    #[error("the budget has no limits; give at least one")]
-    Empty,
-    /// Times are not increasing.
-    #[error("budget times must increase, but {after} follows {before}")]
-    NotIncreasing {
-        /// The earlier row's time.
-        before: Instant,
-        /// The later row's time.
-        after: Instant,
-    },
-    /// The file cannot be read, or a row of it is wrong.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// The file has no rows.
-    #[error("{} has no time,budget rows; give at least one", path.display())]
-    NoRows {
-        /// The file.
-        path: PathBuf,
-    },
-}
-
-// Both are told in full, so they are no sources, which would be told again.
-impl From<RulesError> for BudgetError {
-    fn from(why: RulesError) -> Self {
-        BudgetError::Rules(Box::new(why))
-    }
-}
-
-impl From<NoCalendar> for BudgetError {
-    fn from(why: NoCalendar) -> Self {
-        BudgetError::NoCalendar(why)
-    }
-}
-
-/// Reads limits by the calendar: `weekdays 14:00-18:00: 80%, else 100%`.
-pub fn parse_rules(text: &str) -> Result<Rules<Allowance>, RulesError> {
-    Rules::parse(text, "100%", str::parse::<Allowance>)
 }
 
 impl FromStr for BudgetSpec {
@@ -178,7 +95,7 @@ fn is_readable(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Span;
+    use crate::units::{Instant, Span};
 
     fn machine() -> Machine {
         Machine { base_power: Watts::from_watts(50), ..Machine::of_processors(10).unwrap() }

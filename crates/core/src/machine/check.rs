@@ -24,9 +24,6 @@ pub struct Problem {
 /// More mistakes than anybody reads, and more than there are keys.
 const MOST: usize = 100;
 
-/// What is said of a file without the one key that every file has, if it has no partitions.
-pub(super) const NO_NODES: &str = "missing field `nodes`";
-
 /// The machine of a file, or everything that is wrong with it. What cannot be read at all is an error.
 pub fn check(path: &Path) -> Result<Result<Described, Vec<Problem>>, MachineError> {
     let unreadable = |source| MachineError::Unreadable { path: path.to_owned(), source };
@@ -152,6 +149,7 @@ fn blank(text: &mut String, place: Range<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::file::NO_NODES;
 
     fn problems(text: &str) -> Vec<(Option<usize>, String)> {
         let found = check_text(text, "cab", Path::new("")).unwrap_err();

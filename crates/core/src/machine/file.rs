@@ -1,19 +1,18 @@
 //! Machine files: TOML, with every mistake named.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 use toml::Spanned;
 
-use super::check::NO_NODES;
+use super::written::{length, some_watts, watts};
 use super::{
     Cooling, Described, Details, Gearbox, Machine, MachineError, Off, Partition, Partitioned,
     Parts, Transition, most_drawn,
 };
 use crate::text;
-use crate::units::{Share, Span, Watts, parse_length};
+use crate::units::{Share, Span, Watts};
 use crate::variation::csv::Table;
 
 /// A machine file, as written.
@@ -189,35 +188,8 @@ fn first_seed() -> u64 {
     1
 }
 
-/// Reads watts with their unit; a bare number could mean anything.
-fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Watts, D::Error> {
-    struct Text;
-    impl de::Visitor<'_> for Text {
-        type Value = Watts;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("watts with their unit, such as \"400W\"")
-        }
-
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<Watts, E> {
-            text.parse().map_err(E::custom)
-        }
-    }
-    deserializer.deserialize_str(Text)
-}
-
-/// The same, where it may be left out.
-pub(super) fn some_watts<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Watts>, D::Error> {
-    watts(deserializer).map(Some)
-}
-
-/// Reads a length of time with its unit.
-fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_length(&text).map_err(de::Error::custom)
-}
+/// What is said of a file without the one key that every file has, if it has no partitions.
+pub(super) const NO_NODES: &str = "missing field `nodes`";
 
 impl Unlike {
     fn parts(self) -> Result<Parts, String> {

@@ -13,7 +13,10 @@ use smallvec::SmallVec;
 use crate::availability::{Availability, Claim, Tenure};
 use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
-use crate::policy::{Decision, Order, PastJob, Policy, Predictions, Submission, View, order};
+use crate::policy::order::{self, Aged, History, Keyed};
+use crate::policy::{
+    Decision, Order, OrderSpec, OrderedBy, PastJob, Policy, Predictions, Submission, View,
+};
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
 
@@ -370,6 +373,24 @@ impl<C: Chooser> Backfill<C> {
     /// The engine with this choice, first come, first served.
     pub fn new(chooser: C) -> Self {
         Backfill::ordered(chooser, Submission)
+    }
+}
+
+impl OrderSpec {
+    /// Backfilling with this order.
+    pub(super) fn backfill<C>(&self, chooser: C) -> Box<dyn Policy>
+    where
+        C: Chooser + Clone + Send + 'static,
+    {
+        let ageing = self.ageing();
+        match self.by {
+            OrderedBy::Fcfs => Box::new(Backfill::new(chooser)),
+            OrderedBy::Aged => Box::new(Backfill::ordered(chooser, Keyed::new(Aged, ageing))),
+            OrderedBy::History => {
+                let history = History::that_predicts(self.predict);
+                Box::new(Backfill::ordered(chooser, Keyed::new(history, ageing)))
+            }
+        }
     }
 }
 

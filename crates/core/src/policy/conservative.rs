@@ -15,7 +15,7 @@
 
 use crate::availability::Claim;
 use crate::ledger::Holding;
-use crate::policy::{Decision, Policy, Room, View};
+use crate::policy::{BuildContext, Decision, Policy, PolicyKind, Room, View};
 use crate::units::{Instant, JobId};
 
 mod changing;
@@ -33,6 +33,28 @@ pub struct Conservative {
     plan: Option<Plan>,
     /// Room for the jobs whose time has come.
     due: Vec<JobId>,
+}
+
+/// Conservative backfilling, which has no parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct ConservativeSpec;
+
+impl PolicyKind for ConservativeSpec {
+    fn name(&self) -> &str {
+        "conservative"
+    }
+
+    fn about(&self) -> &str {
+        "conservative backfilling"
+    }
+
+    fn usual(&self) -> Self {
+        ConservativeSpec
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        Box::new(Conservative::default())
+    }
 }
 
 /// What is free when.

@@ -1,35 +1,22 @@
-//! How each policy takes part in a world: what it wants to do to jobs, what it cannot do without, and what
-//! it believes.
-//!
-//! This is the one place that knows which belief each policy was published with. Everybody else lets a
-//! policy [enter](PolicySpec::enter), asks what it believes, and does not mind which policy it is.
+//! How a policy takes part in a world: what it may do to jobs there, and what it believes of them.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub use crate::belief::Draws;
-use crate::belief::fit::{self, Clock};
+use crate::belief::fit;
 use crate::belief::{Admission, Belief, Choices, Holds, Knowledge, OnNamed};
 use crate::call::{Call, CallError};
-use crate::freedom::{Freedom, Freedoms};
+use crate::freedom::Freedom;
 use crate::job::Job;
-use crate::machine::{Gearbox, Machine};
-use crate::model::{Knowledge as OfBeta, Model, Oversized, Varied};
-use crate::policy::parm::Flexibility;
-use crate::policy::rmap::Rule;
-use crate::policy::uniform::UniformCap;
-use crate::policy::utility::{Environment, Heuristic, UtilitySpec};
-use crate::policy::{EasyPowerSpec, Level, PolicySpec, UniformSpec};
-use crate::units::{JobId, Share, Watts};
-use crate::variation::{CurveError, Processors};
-use crate::world::{Law, World};
-
-/// What fitted laws are wrong by is rarely more than a third.
-const MARGIN_OF_FITS: Share = Share::percent(133);
-
-/// What was measured on one node is wrong by up to a tenth on another.
-const MARGIN_OF_MEASUREMENTS: Share = Share::percent(110);
+use crate::model::{Model, Oversized, Varied};
+use crate::policy::Level;
+use crate::policy::field::{Draws, Field, Unfit};
+use crate::policy::published::MARGIN_OF_MEASUREMENTS;
+use crate::policy::spec::PolicySpec;
+use crate::units::{JobId, Share};
+use crate::variation::Processors;
+use crate::world::World;
 
 /// What policies believe of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -75,152 +62,6 @@ impl FromStr for Believe {
             _ => return Ok(plain),
         };
         Ok(Believe::Predicted(level))
-    }
-}
-
-/// What a policy was published with: how it expects caps and sizes to matter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Published {
-    /// Jobs run as they were asked for, and nodes draw what they are rated at.
-    Rated,
-    /// A job's time grows as the clock slows down, for all jobs alike.
-    Clock,
-    /// The same, with how much it does so measured for each application.
-    FittedClock,
-    /// A table that was measured on the reference node.
-    Measured,
-    /// A regression that is fitted to part of that table.
-    Regression,
-    /// PASS, fitted to it.
-    Pass,
-}
-
-impl Published {
-    /// All of them.
-    pub const ALL: [Published; 6] = [
-        Published::Rated,
-        Published::Clock,
-        Published::FittedClock,
-        Published::Measured,
-        Published::Regression,
-        Published::Pass,
-    ];
-
-    /// What that comes to in a world: laws, what is set aside by them, and how far they may be wrong.
-    fn fitted(self, field: &Field<'_>, choices: &Choices) -> (Vec<Arc<dyn Law>>, Holds, Share) {
-        let (world, clock) = (&field.world, Clock::of(field.gearbox, field.world.node().highest));
-        let (whole, caps, draw) = (Share::percent(100), Holds::WholeCaps, Holds::Draw);
-        match self {
-            Published::Rated => (fit::rated(world), caps, whole),
-            Published::Clock => (fit::clock(world, &clock), caps, whole),
-            Published::FittedClock => {
-                (fit::clock_fitted(world, choices, &clock), caps, MARGIN_OF_FITS)
-            }
-            Published::Measured => (fit::measured(world), draw, MARGIN_OF_MEASUREMENTS),
-            Published::Regression => {
-                (fit::regression(world, choices, field.seed), draw, MARGIN_OF_FITS)
-            }
-            Published::Pass => (fit::pass(world, choices), caps, MARGIN_OF_FITS),
-        }
-    }
-}
-
-impl fmt::Display for Published {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Published::Rated => "rated",
-            Published::Clock => "clock",
-            Published::FittedClock => "fitted-clock",
-            Published::Measured => "measured",
-            Published::Regression => "regression",
-            Published::Pass => "pass",
-        })
-    }
-}
-
-impl FromStr for Published {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = Published::ALL.into_iter().find(|published| published.to_string() == text);
-        named.ok_or("write rated, clock, fitted-clock, measured, regression or pass")
-    }
-}
-
-/// Why a policy cannot take part.
-#[derive(Debug, thiserror::Error)]
-pub enum Unfit {
-    /// It cannot do without what is not allowed.
-    #[error("it cannot do without {missing}; allow that (--allow), or leave the policy out")]
-    NotAllowed {
-        /// What it needs.
-        missing: Freedoms,
-    },
-    /// It wants a queue for each machine.
-    #[error(
-        "jobs of several nodes cannot be queued at single machines; write environment=polled, or leave \
-         that out"
-    )]
-    NoQueues,
-    /// It wants a price on energy.
-    #[error(
-        "heuristic=priced is for tasks on machines of several types (--workload essc, or a folder of tasks); write \
-         heuristic=max-upe, or leave that out"
-    )]
-    NoPrice,
-    /// No node can be held at its cap.
-    #[error("a node of this machine cannot be held below {lowest}; give a higher cap")]
-    CapTooLow {
-        /// The lowest cap.
-        lowest: Watts,
-    },
-    /// No node runs so slowly.
-    #[error(
-        "the slowest frequency of this machine is {slowest} GHz; write gear={slowest}GHz or more"
-    )]
-    GearTooSlow {
-        /// In gigahertz.
-        slowest: f64,
-    },
-    /// Nobody has measured what jobs draw.
-    #[error(
-        "nothing can be predicted from the past: the workload has no measured power; leave --believe out"
-    )]
-    NoPast,
-    /// No curves can be made.
-    #[error("the curves of nodes: {0}")]
-    NoCurves(CurveError),
-}
-
-/// Where policies meet: a world, and what there is to choose from.
-#[derive(Clone, Debug)]
-pub struct Field<'a> {
-    /// How jobs really run.
-    pub world: Arc<World>,
-    /// What there is to choose from, and what the site allows.
-    pub choices: Choices,
-    /// The speeds of nodes under caps.
-    pub gearbox: &'a Gearbox,
-    /// Where random numbers about beliefs start.
-    pub seed: u64,
-    /// What is known of what single jobs draw.
-    pub draws: Draws,
-}
-
-impl<'a> Field<'a> {
-    /// A world on a machine of which [all is said](crate::world::Repertoire::filled_in), where policies may do
-    /// this to jobs.
-    pub fn new(machine: &'a Machine, world: Arc<World>, allow: Freedoms, seed: u64) -> Self {
-        let node = machine.node();
-        let choices = Choices {
-            node,
-            levels: machine.details.levels.clone().unwrap_or_else(|| vec![node.highest]),
-            nodes: machine.nodes,
-            cores: machine.processors_per_node,
-            freedoms: allow,
-            tables: world.tables().clone(),
-        };
-        Field { world, choices, gearbox: &machine.gearbox, seed, draws: Draws::ByLaw }
     }
 }
 
@@ -270,39 +111,6 @@ impl Contender {
 }
 
 impl PolicySpec {
-    /// What it would do to jobs if it may.
-    pub fn wants(&self) -> Freedoms {
-        use Freedom::{Caps, Drops, Nodes, Recaps, Resizes, Sizes};
-        Freedoms::of(match self {
-            PolicySpec::Own(own) => return own.wants,
-            PolicySpec::External(spec) => return spec.wants,
-            PolicySpec::Fcfs | PolicySpec::Easy(_) | PolicySpec::Conservative => &[],
-            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => &[Caps],
-            PolicySpec::Share(spec) => return spec.wants(),
-            PolicySpec::Rmap(spec) if spec.rule == Rule::Traditional => &[Sizes],
-            PolicySpec::Rmap(_) => &[Caps, Sizes],
-            PolicySpec::Parm(spec) => match spec.flexibility {
-                Flexibility::None => &[Caps, Recaps],
-                Flexibility::Moldable => &[Caps, Sizes, Recaps],
-                Flexibility::Malleable => &[Caps, Sizes, Recaps, Resizes],
-            },
-            PolicySpec::Ppartition(_) => &[Caps, Sizes, Recaps, Nodes],
-            PolicySpec::Uniform(_) => &[Caps, Nodes],
-            PolicySpec::Utility(_) => &[Caps, Drops],
-        })
-    }
-
-    /// What it cannot do without.
-    pub fn needs(&self) -> Freedoms {
-        use Freedom::{Caps, Nodes, Recaps};
-        Freedoms::of(match self {
-            PolicySpec::Own(own) => return own.needs,
-            PolicySpec::Ppartition(_) => &[Caps, Recaps, Nodes],
-            PolicySpec::Uniform(_) => &[Caps, Nodes],
-            _ => &[],
-        })
-    }
-
     /// Takes part, with this belief.
     ///
     /// # Errors
@@ -313,29 +121,10 @@ impl PolicySpec {
         if !missing.is_empty() {
             return Err(Unfit::NotAllowed { missing });
         }
-        if let PolicySpec::Utility(spec) = self
-            && spec.environment == Environment::Queued
-        {
-            return Err(Unfit::NoQueues);
-        }
-        if let PolicySpec::Utility(UtilitySpec { heuristic: Heuristic::Priced, .. }) = self {
-            return Err(Unfit::NoPrice);
-        }
         if matches!(believe, Believe::Predicted(_)) && field.draws == Draws::ByLaw {
             return Err(Unfit::NoPast);
         }
-        let lowest = field.choices.levels[0];
-        if let PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. }) = self
-            && *cap < lowest
-        {
-            return Err(Unfit::CapTooLow { lowest });
-        }
-        if let PolicySpec::EasyPower(EasyPowerSpec { gear: Some(gear), .. }) = self
-            && let Some(slowest) = field.gearbox.gears().first()
-            && !gear.reaches(slowest.ghz)
-        {
-            return Err(Unfit::GearTooSlow { slowest: slowest.ghz });
-        }
+        self.suits(field)?;
         let freedoms = field.choices.freedoms & self.wants();
         let choices = Choices { freedoms, ..field.choices.clone() };
         let world = field.world.clone();
@@ -351,54 +140,23 @@ impl PolicySpec {
 
     fn knowledge(&self, field: &Field<'_>, choices: &Choices, believe: Believe) -> Knowledge {
         let whole = Share::percent(100);
+        let published = || self.believes(choices.freedoms).fitted(field, choices);
         let (laws, holds, margin) = match believe {
-            Believe::Published => self.published(choices.freedoms).fitted(field, choices),
+            Believe::Published => published(),
             Believe::Exact => (fit::exact(&field.world), Holds::Draw, whole),
             Believe::Rated => (fit::rated(&field.world), Holds::WholeCaps, whole),
             Believe::Predicted(_) => {
-                let (laws, _, margin) = self.published(choices.freedoms).fitted(field, choices);
+                let (laws, _, margin) = published();
                 (laws, Holds::Draw, margin)
             }
         };
-        let holds = match self {
-            PolicySpec::Rmap(spec) => spec.node_power.map_or(holds, Holds::Node),
-            _ => holds,
-        };
+        let holds = self.holds(holds);
         // What is set aside for whole nodes does not depend on what is expected.
         let draws = if holds == Holds::Draw { field.draws.clone() } else { Draws::ByLaw };
-        Knowledge { laws, holds, margin, admission: self.admission(), draws }
-    }
-
-    /// What it was published with, if it may do so much.
-    fn published(&self, freedoms: Freedoms) -> Published {
-        match self {
-            PolicySpec::Fcfs | PolicySpec::Easy(_) | PolicySpec::Conservative => Published::Rated,
-            PolicySpec::PbGuided(spec) if spec.beta == OfBeta::Known => Published::FittedClock,
-            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => Published::Clock,
-            PolicySpec::Share(_) if freedoms.has(Freedom::Sizes) => Published::Pass,
-            PolicySpec::Share(_) => Published::Clock,
-            PolicySpec::Rmap(spec) if matches!(spec.rule, Rule::Adaptive(_)) => {
-                Published::Regression
-            }
-            PolicySpec::Rmap(_) | PolicySpec::Utility(_) => Published::Measured,
-            PolicySpec::Parm(_) => Published::Pass,
-            // Those that choose nodes have a curve for each, which was measured.
-            PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => Published::Measured,
-            PolicySpec::Own(own) => own.believes,
-            PolicySpec::External(spec) => spec.believes,
-        }
-    }
-
-    /// Who is let in.
-    fn admission(&self) -> Admission {
-        let oversized = match self {
-            PolicySpec::EasyPower(spec) => spec.oversized,
-            PolicySpec::PbGuided(spec) => spec.oversized,
-            _ => Oversized::Slow,
-        };
-        match oversized {
+        let admission = match self.oversized() {
             Oversized::Slow => Admission::AnyWay,
             Oversized::Reject => Admission::AsAsked,
-        }
+        };
+        Knowledge { laws, holds, margin, admission, draws }
     }
 }

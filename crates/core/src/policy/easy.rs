@@ -10,11 +10,51 @@
 
 use crate::ledger::Vacancy;
 use crate::model::OperatingPoint;
-use crate::policy::{Ahead, Backfill, Chooser, Room, View};
+use crate::policy::{
+    Ahead, Backfill, BuildContext, Chooser, OrderSpec, Parameter, Policy, PolicyKind, Room, View,
+};
 use crate::units::JobId;
 
 /// EASY backfilling with every job at its nominal operating point.
 pub type Easy = Backfill<Nominal>;
+
+/// EASY backfilling with its parameters.
+#[derive(Clone, Debug, Default)]
+pub struct EasySpec {
+    /// In which order jobs are looked at.
+    pub order: OrderSpec,
+}
+
+impl PolicyKind for EasySpec {
+    fn name(&self) -> &str {
+        "easy"
+    }
+
+    fn about(&self) -> &str {
+        "EASY backfilling"
+    }
+
+    fn usual(&self) -> Self {
+        EasySpec::default()
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        Parameter::of_order().into()
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        self.order.backfill(Nominal)
+    }
+
+    fn order_mut(&mut self) -> Option<&mut OrderSpec> {
+        Some(&mut self.order)
+    }
+}
+
+/// The policy that others are measured by: plain EASY backfilling.
+pub fn plain() -> Box<dyn Policy> {
+    Box::new(Easy::default())
+}
 
 /// Every job runs as asked for.
 #[derive(Clone, Copy, Debug, Default)]

@@ -14,13 +14,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::call::{Call, CallError};
+use crate::freedom::{Freedom, Freedoms};
 use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, Oversized};
 use crate::policy::slowable::{
     Slowable, every_candidate, is_steady, knows_power, nominal_fit, slower_fits,
 };
-use crate::policy::{Ahead, Backfill, BuildContext, Chooser, Order, OrderSpec, Policy, Room, View};
+use crate::policy::{
+    Ahead, Backfill, BuildContext, Chooser, Field, Order, OrderSpec, Parameter, Policy, PolicyKind,
+    Published, Room, Unfit, View,
+};
 use crate::queue::Fit;
 use crate::units::{JobId, Span, Watts, parse_decimal};
 
@@ -50,7 +53,7 @@ pub struct Frequency(u32);
 
 impl Frequency {
     /// Whether a frequency in gigahertz is no higher. They are compared in megahertz, as they are written.
-    pub(super) fn reaches(self, ghz: f64) -> bool {
+    fn reaches(self, ghz: f64) -> bool {
         (ghz * 1000.0).round() as u32 <= self.0
     }
 }
@@ -75,29 +78,26 @@ impl fmt::Display for Frequency {
     }
 }
 
-impl EasyPowerSpec {
-    pub(super) fn from_call(call: &Call) -> Result<Self, CallError> {
-        let mut spec = EasyPowerSpec::default();
-        for (key, value) in
-            call.parameters(&["oversized", "gear", "order", "halving", "predict"])?
-        {
-            match key.as_str() {
-                "oversized" => spec.oversized = call.value(key, value)?,
-                "gear" => spec.gear = Some(call.value(key, value)?),
-                _ => spec.order.set(call, key, value)?,
-            }
-        }
-        Ok(spec)
+impl PolicyKind for EasyPowerSpec {
+    fn name(&self) -> &str {
+        "easy-power"
     }
 
-    pub(super) fn unusual(&self) -> Vec<String> {
-        let oversized = (self.oversized != Oversized::default())
-            .then(|| format!("oversized={}", self.oversized));
-        let gear = self.gear.map(|gear| format!("gear={gear}"));
-        oversized.into_iter().chain(gear).chain(self.order.unusual()).collect()
+    fn about(&self) -> &str {
+        "EASY backfilling; jobs too large for the budget run slower"
     }
 
-    pub(super) fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+    fn usual(&self) -> Self {
+        EasyPowerSpec::default()
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        let oversized = Parameter::of("oversized", |spec: &mut Self| &mut spec.oversized);
+        let gear = Parameter::optional("gear", |spec: &mut Self| &mut spec.gear);
+        [oversized, gear].into_iter().chain(Parameter::of_order()).collect()
+    }
+
+    fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
         let most = self.gear.and_then(|gear| {
             let machine = context.machine?;
             let powers = machine.gearbox.node_powers(machine.added_power());
@@ -108,6 +108,34 @@ impl EasyPowerSpec {
             Some(most) => self.order.backfill(Throttled { most }),
             None => self.order.backfill(Fastest::default()),
         }
+    }
+
+    fn wants(&self) -> Freedoms {
+        Freedoms::of(&[Freedom::Caps])
+    }
+
+    fn suits(&self, field: &Field<'_>) -> Result<(), Unfit> {
+        match (self.gear, field.gearbox.gears().first()) {
+            (Some(gear), Some(slowest)) if !gear.reaches(slowest.ghz) => {
+                let slowest = slowest.ghz;
+                Err(Unfit::Here(format!(
+                    "the slowest frequency of this machine is {slowest} GHz; write gear={slowest}GHz or more"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn believes(&self, _: Freedoms) -> Published {
+        Published::Clock
+    }
+
+    fn oversized(&self) -> Oversized {
+        self.oversized
+    }
+
+    fn order_mut(&mut self) -> Option<&mut OrderSpec> {
+        Some(&mut self.order)
     }
 }
 

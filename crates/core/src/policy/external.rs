@@ -18,7 +18,6 @@ mod protocol;
 mod spec;
 
 pub use spec::ExternalSpec;
-pub(super) use spec::NAME;
 
 use crate::freedom::Freedoms;
 use crate::ledger::Violation;
@@ -64,12 +63,12 @@ impl External {
     /// The policy with these parameters, for a run.
     pub fn new(spec: ExternalSpec, context: &BuildContext<'_>) -> Self {
         External {
-            spec,
             machine: context.machine.cloned(),
             may: context.freedoms.map_or(spec.wants, |allowed| allowed & spec.wants),
             talk: Talk::NotYet,
             news: News::default(),
             courses: spec.adjusts().then(Courses::default),
+            spec,
         }
     }
 
@@ -81,7 +80,7 @@ impl External {
     /// Starts the program and greets it, unless it runs already.
     fn greet(&mut self, view: &View<'_>) -> Result<(), Fault> {
         let Talk::NotYet = self.talk else { return Ok(()) };
-        self.talk = Talk::Running(Program::start(self.spec.command)?);
+        self.talk = Talk::Running(Program::start(&self.spec.command)?);
         let hello = protocol::hello(view, self.machine.as_ref(), self.may, self.spec.limit);
         let line = self.ask(hello)?;
         let ours = protocol::VERSION;

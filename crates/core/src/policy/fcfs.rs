@@ -3,12 +3,30 @@
 //! Rule: the head of the queue starts as soon as its nodes and its power are free; nobody passes
 //! it.
 
-use crate::policy::{Decision, Policy, Room, View};
+use crate::policy::{BuildContext, Decision, Policy, PolicyKind, Room, View};
 use crate::units::JobId;
 
 /// First come, first served: nobody passes the head of the queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fcfs;
+
+impl PolicyKind for Fcfs {
+    fn name(&self) -> &str {
+        "fcfs"
+    }
+
+    fn about(&self) -> &str {
+        "first come, first served"
+    }
+
+    fn usual(&self) -> Self {
+        Fcfs
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        Box::new(Fcfs)
+    }
+}
 
 impl Policy for Fcfs {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {

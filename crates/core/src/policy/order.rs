@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::call::{Call, CallError};
+use crate::call::{Argument, CallError};
 use crate::model::OperatingPoint;
-use crate::policy::{Backfill, Chooser, PastJob, Policy, Predictions, View};
+use crate::policy::{PastJob, Predictions, View};
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
 
@@ -23,8 +23,6 @@ mod history;
 pub use aged::Aged;
 pub use cost::{Ageing, Cost};
 pub use history::{History, Predict};
-
-pub(super) use cost::log2;
 
 /// The order in which jobs are looked at.
 pub trait Order {
@@ -280,37 +278,18 @@ impl OrderSpec {
     }
 
     /// Takes one of these parameters.
-    pub fn set(&mut self, call: &Call, key: &str, value: &str) -> Result<(), CallError> {
-        match key {
-            "order" => self.by = call.value(key, value)?,
-            "predict" => self.predict = call.value(key, value)?,
-            _ => self.halving = Some(call.value::<Length>(key, value)?.0),
+    pub(super) fn set(&mut self, written: &Argument<'_>) -> Result<(), CallError> {
+        match written.key() {
+            "order" => self.by = written.value()?,
+            "predict" => self.predict = written.value()?,
+            _ => self.halving = Some(written.value::<Length>()?.0),
         }
         Ok(())
     }
 
-    /// Backfilling with this order.
-    pub(super) fn backfill<C>(&self, chooser: C) -> Box<dyn Policy>
-    where
-        C: Chooser + Clone + Send + 'static,
-    {
-        let ageing = self.ageing();
-        match self.by {
-            OrderedBy::Fcfs => Box::new(Backfill::new(chooser)),
-            OrderedBy::Aged => Box::new(Backfill::ordered(chooser, Keyed::new(Aged, ageing))),
-            OrderedBy::History => {
-                let history = History::that_predicts(self.predict);
-                Box::new(Backfill::ordered(chooser, Keyed::new(history, ageing)))
-            }
-        }
-    }
-
-    /// What is not as usual, as it is written.
-    pub fn unusual(&self) -> Vec<String> {
-        let by = (self.by != OrderedBy::Fcfs).then(|| format!("order={}", self.by));
-        let halving = self.halving.map(|halving| format!("halving={}", Length(halving)));
-        let is_usual = self.predict == Predict::default();
-        let predict = (!is_usual).then(|| format!("predict={}", self.predict));
-        by.into_iter().chain(halving).chain(predict).collect()
+    /// The values of these parameters as they are written.
+    pub(super) fn texts(&self) -> [String; 3] {
+        let halving = self.halving.map_or(String::new(), |halving| Length(halving).to_string());
+        [self.by.to_string(), halving, self.predict.to_string()]
     }
 }

@@ -25,7 +25,6 @@
 //! may wait forever.
 
 mod jobs;
-mod offered;
 mod program;
 mod spec;
 mod window;
@@ -44,8 +43,7 @@ use crate::policy::{Ahead, Decision, PastJob, Policy, Predictions, Room as Free,
 use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
 use crate::units::{Instant, JobId, Span, Watts};
 
-use jobs::{Options, Running};
-use offered::Offered;
+use jobs::{Offered, Options, Running};
 use program::Program;
 use window::{Room, Waiting};
 pub(in crate::policy) use worth::{Rest, Worth};
@@ -221,7 +219,7 @@ impl Parm {
                     place as usize
                 });
                 program.add(job, places);
-                program::least(&running.options, program.last_places())
+                jobs::least(&running.options, program.last_places())
             } else {
                 pause = pause.max(offered.delay());
                 program.add(job, offered.staying().iter().map(|place| *place as usize));

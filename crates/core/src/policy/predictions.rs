@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::order::log2;
+use super::log2::log2;
 
 /// How far off the predictions of a policy were, for the jobs that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,11 +14,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::call::{Call, CallError};
 use crate::freedom::{Freedom, Freedoms};
 use crate::policy::order::{Aged, History, Keyed};
 use crate::policy::parm::{Rest, Worth};
-use crate::policy::{OrderSpec, OrderedBy, Parm, ParmSpec, Policy, Submission};
+use crate::policy::{
+    BuildContext, OrderSpec, OrderedBy, Parameter, Parm, ParmSpec, Policy, PolicyKind, Published,
+    Submission,
+};
 
 pub mod caps;
 mod ladders;
@@ -101,29 +103,28 @@ impl FromStr for Use {
     }
 }
 
-impl ShareSpec {
-    /// Reads the parameters.
-    pub fn from_call(call: &Call) -> Result<Self, CallError> {
-        let [order, halving, predict] = OrderSpec::PARAMETERS;
-        let mut spec = ShareSpec::default();
-        for (key, value) in call.parameters(&[order, halving, predict, "use", "fair"])? {
-            match key.as_str() {
-                "use" => spec.uses = Some(call.value(key, value)?),
-                "fair" => spec.fair = call.switch(key, value)?,
-                _ => spec.order.set(call, key, value)?,
-            }
-        }
-        Ok(spec)
+impl PolicyKind for ShareSpec {
+    fn name(&self) -> &str {
+        "share"
     }
 
-    /// What it would do to jobs if it may.
-    pub fn wants(&self) -> Freedoms {
-        self.uses.unwrap_or(Use::Resizes).freedoms()
+    fn about(&self) -> &str {
+        "EASY backfilling; free power is shared among free nodes"
     }
 
-    /// The policy where so much is allowed. Where nobody says, it chooses caps alone.
-    pub(super) fn build(&self, allowed: Option<Freedoms>) -> Box<dyn Policy> {
-        let allowed = allowed.unwrap_or(Use::Caps.freedoms());
+    fn usual(&self) -> Self {
+        ShareSpec::default()
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        let uses = Parameter::optional("use", |spec: &mut Self| &mut spec.uses);
+        let fair = Parameter::switch("fair", |spec: &mut Self| &mut spec.fair);
+        Parameter::of_order().into_iter().chain([uses, fair]).collect()
+    }
+
+    /// Where nobody says what is allowed, it chooses caps alone.
+    fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+        let allowed = context.freedoms.unwrap_or(Use::Caps.freedoms());
         match self.uses.unwrap_or(Use::most(allowed)) {
             Use::Caps => self.order.backfill(ByShare::default()),
             Use::Sizes => self.order.backfill(BySize::new(self.fair)),
@@ -138,6 +139,23 @@ impl ShareSpec {
         }
     }
 
+    fn wants(&self) -> Freedoms {
+        self.uses.unwrap_or(Use::Resizes).freedoms()
+    }
+
+    fn believes(&self, may: Freedoms) -> Published {
+        match may.has(Freedom::Sizes) {
+            true => Published::Pass,
+            false => Published::Clock,
+        }
+    }
+
+    fn order_mut(&mut self) -> Option<&mut OrderSpec> {
+        Some(&mut self.order)
+    }
+}
+
+impl ShareSpec {
     /// Backfilling in its order, with settings that change while jobs run.
     fn recapped(&self) -> Box<dyn Policy> {
         let ageing = self.order.ageing();
@@ -149,14 +167,6 @@ impl ShareSpec {
                 Box::new(Recapped::ordered(Keyed::new(history, ageing)))
             }
         }
-    }
-
-    /// What is not as usual, as it is written.
-    pub fn unusual(&self) -> Vec<String> {
-        let mut unusual = self.order.unusual();
-        unusual.extend(self.uses.map(|uses| format!("use={uses}")));
-        unusual.extend(self.fair.then(|| "fair=on".to_owned()));
-        unusual
     }
 }
 

@@ -12,7 +12,6 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use crate::call::{Call, CallError};
 use crate::units::JobId;
 
 /// Which queue a job stands in.
@@ -120,28 +119,6 @@ pub struct Queueing {
     pub sizes: Sizes,
     /// What becomes of the others if a job does not fit.
     pub rule: Rule,
-}
-
-impl Queueing {
-    /// Takes a parameter, if it is one of these.
-    pub(super) fn take(&mut self, call: &Call, key: &str, value: &str) -> Result<bool, CallError> {
-        match key {
-            "queues" => self.sizes = call.value(key, value)?,
-            "dispatch" => self.rule = call.value(key, value)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Parameters that are not as usual, each as `key=value`.
-    pub(super) fn unusual(&self) -> Vec<String> {
-        let usual = Queueing::default();
-        let all = [
-            (self.sizes != usual.sizes, format!("queues={}", self.sizes)),
-            (self.rule != usual.rule, format!("dispatch={}", self.rule)),
-        ];
-        all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
-    }
 }
 
 /// Jobs that nobody needs to tell apart.

@@ -12,11 +12,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::call::{Call, CallError};
+use crate::freedom::{Freedom, Freedoms};
 use crate::model::{Caps, Varied};
 use crate::policy::ppartition::{kind, reliable};
 use crate::policy::three_queues::{Queueing, ThreeQueues};
-use crate::policy::{Decision, DropReason, Policy, View};
+use crate::policy::{
+    BuildContext, Decision, DropReason, Field, Parameter, Policy, PolicyKind, Published, Unfit,
+    View,
+};
 use crate::units::{JobId, Span, Watts};
 
 mod picked;
@@ -82,33 +85,53 @@ impl Default for UniformSpec {
     }
 }
 
-impl UniformSpec {
-    pub(super) fn from_call(call: &Call) -> Result<Self, CallError> {
-        let mut spec = UniformSpec::default();
-        for (key, value) in call.parameters(&["cap", "queues", "dispatch", "seed"])? {
-            match key.as_str() {
-                "cap" => spec.cap = call.value(key, value)?,
-                "seed" => spec.seed = call.number(key, value)?,
-                _ => {
-                    spec.queueing.take(call, key, value)?;
-                }
-            }
-        }
-        Ok(spec)
+impl PolicyKind for UniformSpec {
+    fn name(&self) -> &str {
+        "uniform"
     }
 
-    /// Parameters that are not as usual, each as `key=value`.
-    pub(super) fn unusual(&self) -> Vec<String> {
-        let usual = UniformSpec::default();
-        let mut parameters = Vec::new();
-        if self.cap != usual.cap {
-            parameters.push(format!("cap={}", self.cap));
+    fn about(&self) -> &str {
+        "the same cap for every processor"
+    }
+
+    fn usual(&self) -> Self {
+        UniformSpec::default()
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        vec![
+            Parameter::of("cap", |spec| &mut spec.cap),
+            Parameter::of("queues", |spec| &mut spec.queueing.sizes),
+            Parameter::of("dispatch", |spec| &mut spec.queueing.rule),
+            Parameter::number("seed", |spec| &mut spec.seed),
+        ]
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        Box::new(Uniform::with(*self))
+    }
+
+    fn wants(&self) -> Freedoms {
+        Freedoms::of(&[Freedom::Caps, Freedom::Nodes])
+    }
+
+    fn needs(&self) -> Freedoms {
+        self.wants()
+    }
+
+    fn suits(&self, field: &Field<'_>) -> Result<(), Unfit> {
+        let lowest = field.choices.levels[0];
+        match self.cap {
+            UniformCap::Power(cap) if cap < lowest => Err(Unfit::Here(format!(
+                "a node of this machine cannot be held below {lowest}; give a higher cap"
+            ))),
+            _ => Ok(()),
         }
-        parameters.extend(self.queueing.unusual());
-        if self.seed != usual.seed {
-            parameters.push(format!("seed={}", self.seed));
-        }
-        parameters
+    }
+
+    /// Each processor has a curve, which was measured.
+    fn believes(&self, _: Freedoms) -> Published {
+        Published::Measured
     }
 }
 

@@ -25,7 +25,7 @@ mod choices;
 mod event;
 pub mod filter;
 mod gangs;
-mod greedy;
+mod kind;
 mod machines;
 mod plan;
 mod price;

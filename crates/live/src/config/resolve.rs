@@ -48,7 +48,7 @@ impl Config {
         let each = self.slurm.others.unwrap_or(said.node_power);
         said.base_power = said.base_power.saturating_add(each * others);
         let profiles = self.open_profiles()?;
-        let setup = Setup::new(&said, Repertoire::of(&profiles), self.policy);
+        let setup = Setup::new(&said, Repertoire::of(&profiles), self.policy.clone());
         let setup = setup.map_err(|why| {
             let field = match why {
                 DeciderError::Unfit { .. } | DeciderError::Simulated { .. } => "policy",
@@ -101,7 +101,7 @@ impl Config {
     fn check_tune(&self) -> Result<(), ConfigError> {
         for (place, policy) in self.tune.policies.iter().enumerate() {
             if policy.is_for_simulations() {
-                let why = DeciderError::Simulated { policy: *policy };
+                let why = DeciderError::Simulated { policy: policy.clone() };
                 return Err(self.source.error(&format!("tune.policies[{place}]"), why));
             }
         }
@@ -227,9 +227,10 @@ impl Config {
             }
         }
         let is_unlimited = self.budget == ScheduleSpec::Always(Allowance::Unlimited);
-        if !is_unlimited && !matches!(self.policy, PolicySpec::Share(_)) {
+        let recommended = PolicySpec::recommended();
+        if !is_unlimited && self.policy.name() != recommended.name() {
             remarks.push(format!(
-                "under a budget, the policy share is recommended (docs/reference/reproduce-share.md); busbar \
+                "under a budget, the policy {recommended} is recommended (docs/reference/reproduce-share.md); busbar \
                  tune-policy compares it with '{}' on your own jobs",
                 self.policy.name()
             ));

@@ -74,12 +74,12 @@ fn setup(policy: &str) -> Setup {
 
 fn new_setup(policy: &str) -> Setup {
     let policy: PolicySpec = policy.parse().unwrap();
-    let (machine, profiles) = match policy {
-        PolicySpec::Rmap(_) => (Machine::cab(), cab::generate(cab::Preset::Cab, 1)),
-        PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
-            (Machine::catalyst(4, 1).unwrap(), Vec::new())
+    let (machine, profiles) = match (policy.name(), policy.wants().has(Freedom::Nodes)) {
+        (name, _) if name.starts_with("rmap") => {
+            (Machine::cab(), cab::generate(cab::Preset::Cab, 1))
         }
-        _ => (Machine::of_processors(4).unwrap(), Vec::new()),
+        (_, true) => (Machine::catalyst(4, 1).unwrap(), Vec::new()),
+        (_, false) => (Machine::of_processors(4).unwrap(), Vec::new()),
     };
     let machine = Machine { details: Details::ideal(), ..machine };
     Setup::new(&machine, Repertoire::of(&profiles), policy).unwrap()

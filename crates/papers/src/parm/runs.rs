@@ -92,9 +92,9 @@ impl Scheduler {
     pub(crate) fn policy(self) -> Box<dyn Policy> {
         match self {
             Scheduler::Parm(spec) => Box::new(Parm::with(spec)),
-            Scheduler::Share(spec) => PolicySpec::Share(spec).build(&BuildContext::default()),
+            Scheduler::Share(spec) => PolicySpec::of(spec).build(&BuildContext::default()),
             Scheduler::Baseline | Scheduler::Uniform { .. } => {
-                PolicySpec::EASY.build(&BuildContext::default())
+                PolicySpec::easy().build(&BuildContext::default())
             }
         }
     }

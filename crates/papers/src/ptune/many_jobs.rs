@@ -66,21 +66,19 @@ impl Scheme {
         let (fewest, sharing) = (Share::percent(0), Sharing::Paper);
         let published = PpartitionSpec { queueing, first, fewest, sharing };
         match self {
-            Scheme::Ppartition(first) => {
-                PolicySpec::Ppartition(PpartitionSpec { first, ..published })
-            }
+            Scheme::Ppartition(first) => PolicySpec::of(PpartitionSpec { first, ..published }),
             Scheme::Half => {
                 let fewest = Share::percent(50);
-                PolicySpec::Ppartition(PpartitionSpec { fewest, ..published })
+                PolicySpec::of(PpartitionSpec { fewest, ..published })
             }
             Scheme::Busbar => {
-                PolicySpec::Ppartition(PpartitionSpec { queueing, ..PpartitionSpec::default() })
+                PolicySpec::of(PpartitionSpec { queueing, ..PpartitionSpec::default() })
             }
             Scheme::Own(sharing, fewest) => {
                 let fewest = Share::percent(fewest);
-                PolicySpec::Ppartition(PpartitionSpec { sharing, fewest, ..published })
+                PolicySpec::of(PpartitionSpec { sharing, fewest, ..published })
             }
-            Scheme::Uniform(cap) => PolicySpec::Uniform(UniformSpec { cap, queueing, seed }),
+            Scheme::Uniform(cap) => PolicySpec::of(UniformSpec { cap, queueing, seed }),
         }
     }
 

@@ -250,7 +250,7 @@ impl Trial<'_> {
             | Contender::Unbounded
             | Contender::Guarded => &self.predicted,
         };
-        self.simulate(PolicySpec::Rmap(contender.policy()), believed, bound)
+        self.simulate(PolicySpec::of(contender.policy()), believed, bound)
     }
 
     /// A policy that knows the measured tables, under a bound in watts.

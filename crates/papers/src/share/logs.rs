@@ -116,7 +116,7 @@ pub(super) fn reproduce(
     }
     let figures = in_parallel(
         &tasks,
-        |(budget, window, policy)| run(window, *budget, *policy, options.seed),
+        |(budget, window, policy)| run(window, *budget, policy.clone(), options.seed),
         progress,
     );
     let mut findings = Vec::new();

@@ -45,7 +45,7 @@ fn cases(
     for trial in trials(&machine, &measured, seed)? {
         for bound in BOUNDS {
             let figures = policies.iter().map(|policy| {
-                let run = trial.run_informed(*policy, bound);
+                let run = trial.run_informed(policy.clone(), bound);
                 let times = trial.turnarounds(&run);
                 let times = || times.iter().map(|time| time.secs_f64());
                 let done = run.records.iter().filter(|record| record.state == State::Completed);

@@ -1,7 +1,8 @@
 //! From what records say to runs that happened, by rules that are the same for every layout.
 
-use super::entry::{Entry, Id, Measured, State};
+use super::entry::{Entry, Measured, State};
 use super::error::{Defect, shown};
+use super::id::Id;
 use super::intake::RecordIntake;
 use super::name::{Kind, NameTable, application};
 use super::run::{Ending, Marks, Run};

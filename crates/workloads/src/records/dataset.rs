@@ -12,10 +12,12 @@
 use std::borrow::Cow;
 
 use super::collector::Collector;
-use super::entry::{Entry, Id, Measured, State};
+use super::entry::{Entry, Measured, State};
 use super::error::{Defect, shown};
-use super::format::{Format, Read, Reader, Trouble};
+use super::format::Format;
+use super::id::Id;
 use super::quantity::{count, whole};
+use super::reader::{Read, Reader, Trouble};
 use super::run::Ending;
 use busbar_core::rows::quoting;
 use busbar_core::units::Watts;

@@ -1,12 +1,9 @@
-//! The layouts that records come in, and how each is recognised.
+//! The layouts that records come in.
 
 use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::collector::Collector;
-use super::error::Defect;
-use super::{dataset, lsf, pbs, sacct};
 use busbar_core::spelling::hint;
 
 /// How records are laid out.
@@ -56,32 +53,6 @@ impl Format {
     pub(super) fn listed() -> String {
         Format::ALL.map(Format::name).join(", ")
     }
-
-    /// The layout of which this is the first line that says something.
-    pub fn of_first_line(line: &[u8]) -> Option<Self> {
-        if pbs::is_record(line) {
-            return Some(Format::Pbs);
-        }
-        if lsf::is_record(line) {
-            return Some(Format::Lsf);
-        }
-        if sacct::Heading::read(line).is_some() {
-            return Some(Format::Sacct);
-        }
-        [Format::Pm100, Format::Fdata]
-            .into_iter()
-            .find(|format| dataset::Columns::read(*format, line).is_some_and(|found| found.is_ok()))
-    }
-
-    /// A reader of this layout, which has seen nothing yet.
-    pub(super) fn reader(self) -> Box<dyn Reader> {
-        match self {
-            Format::Sacct => Box::new(sacct::Sacct::default()),
-            Format::Pbs => Box::new(pbs::Pbs),
-            Format::Lsf => Box::new(lsf::Lsf),
-            Format::Pm100 | Format::Fdata => Box::new(dataset::Dataset::new(self)),
-        }
-    }
 }
 
 impl FromStr for Format {
@@ -94,34 +65,4 @@ impl FromStr for Format {
             format!("unknown format '{text}'{hint} there are {}", Format::listed())
         })
     }
-}
-
-/// What became of a line.
-#[derive(Debug)]
-pub(super) enum Read {
-    /// It is a record, and was taken, counted as a step or left out.
-    Record,
-    /// It is a heading.
-    Heading,
-}
-
-/// Why a line stops the import or is left out.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// The record cannot be used.
-    Defect(Defect),
-    /// The heading cannot be used, and nothing below it.
-    Heading(String),
-}
-
-impl From<Defect> for Trouble {
-    fn from(defect: Defect) -> Self {
-        Trouble::Defect(defect)
-    }
-}
-
-/// Reads one layout, line by line.
-pub(super) trait Reader {
-    /// Takes a line that says something.
-    fn take(&mut self, line: &[u8], into: &mut Collector) -> Result<Read, Trouble>;
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::collector::Collector;
-use super::entry::Id;
 use super::error::ImportError;
 use super::format::Format;
-use super::importer::Options;
+use super::id::Id;
 use super::intake::RecordIntake;
 use super::name::{Kind, NameTable};
+use super::options::Options;
 use super::run::Run;
 use crate::power::write_power;
 use crate::swf;

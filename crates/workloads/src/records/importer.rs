@@ -7,27 +7,14 @@ use jiff::tz::TimeZone;
 
 use super::collector::Collector;
 use super::error::{Defect, ImportError};
-use super::format::{Format, Read, Reader, Trouble};
+use super::format::Format;
 use super::import::Import;
 use super::line::{Line, Lines, MARK};
+use super::options::Options;
+use super::reader::{Read, Reader, Trouble};
 use super::sacct::json::{self, Stop};
 use super::time::Clock;
 use crate::unpacked::{self, Unpacked};
-
-/// How records are to be read.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Their layout; what the first line looks like, if it is not said.
-    pub format: Option<Format>,
-    /// The time zone of local times, by its name; UTC if it is not said.
-    pub zone: Option<String>,
-    /// Whether a record that cannot be used is an error.
-    pub is_strict: bool,
-    /// The partitions whose runs are wanted, by their names; all if none is named.
-    pub partitions: Vec<String>,
-    /// Whether numbers are to tell nothing about who or what they stand for.
-    pub is_anonymous: bool,
-}
 
 /// Reads files of records, one after another, as parts of one whole.
 pub struct Importer {

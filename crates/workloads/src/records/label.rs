@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::entry::Id;
+use super::id::Id;
 
 /// What a batch system calls a job: its number, and which part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

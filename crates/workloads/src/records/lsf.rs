@@ -7,10 +7,11 @@
 use std::borrow::Cow;
 
 use super::collector::Collector;
-use super::entry::{Entry, Id, State};
+use super::entry::{Entry, State};
 use super::error::{Defect, shown};
-use super::format::{Read, Reader, Trouble};
+use super::id::Id;
 use super::quantity::{count, whole};
+use super::reader::{Read, Reader, Trouble};
 use super::run::Ending;
 
 /// Reads the file of finished jobs.

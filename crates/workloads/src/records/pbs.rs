@@ -5,10 +5,11 @@
 //! Unix time; the date in front is local, and not used.
 
 use super::collector::Collector;
-use super::entry::{Entry, Id, State};
+use super::entry::{Entry, State};
 use super::error::{Defect, shown};
-use super::format::{Read, Reader, Trouble};
+use super::id::Id;
 use super::quantity::{count, seconds, whole};
+use super::reader::{Read, Reader, Trouble};
 use super::run::Ending;
 
 /// Reads an accounting log.

@@ -9,11 +9,12 @@ pub(super) mod json;
 pub(super) use heading::{Column, Heading};
 
 use super::collector::{Collector, Step};
-use super::entry::{Entry, Id, Measured, State};
+use super::entry::{Entry, Measured, State};
 use super::error::{Defect, shown};
-use super::format::{Read, Reader, Trouble};
+use super::id::Id;
 use super::label::{Label, Notation};
 use super::quantity::{among, count, scaled, seconds, whole};
+use super::reader::{Read, Reader, Trouble};
 use super::run::Ending;
 use heading::COLUMNS;
 

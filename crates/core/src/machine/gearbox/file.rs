@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
-use crate::machine::file::some_watts;
+use crate::machine::written::some_watts;
 use crate::units::Watts;
 
 /// The table. What it leaves out is as in the default.

@@ -1,18 +1,16 @@
 //! The parameters of an external policy, as text that round-trips: `external(python3 mine.py, limit=5s)`.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::call::{Call, CallError};
+use crate::call::{Argument, Call, CallError};
 use crate::freedom::{Freedom, Freedoms};
-use crate::policy::{PolicyError, Published};
+use crate::policy::external::External;
+use crate::policy::kind::with_parameters;
+use crate::policy::{BuildContext, Parameter, Policy, PolicyError, PolicyKind, Published};
 use crate::units::{Length, Span};
 
 /// The name before the parentheses.
-pub(in crate::policy) const NAME: &str = "external";
-
-/// The parameters that may follow the program.
-const PARAMETERS: [&str; 3] = ["limit", "wants", "believes"];
+const NAME: &str = "external";
 
 /// What a program can be told and can decide. The protocol has no words for single nodes, and nodes are switched
 /// off by a rule of the simulation, not by policies.
@@ -24,20 +22,14 @@ const POSSIBLE: Freedoms = Freedoms::of(&[
     Freedom::Drops,
 ]);
 
-/// How long all commands of a process may be together, in bytes. They are kept for good, so that their number must
-/// have a bound; this one is above what a sweep over thousands of arguments needs.
-const MOST_KEPT: usize = 16 << 20;
-
 /// The longest time limit: whoever needs longer for one answer does not need a limit.
 const LONGEST_LIMIT: Span = Span::from_secs(24 * 3600);
 
 /// An external policy with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalSpec {
-    /// The program and its arguments, with blanks between them. Every text is kept once for the whole life of the
-    /// process, so that a specification can be copied like that of any other policy; a daemon therefore
-    /// [reads](crate::policy::PolicySpec::for_daemon) none of them.
-    pub command: &'static str,
+    /// The program and its arguments, with blanks between them.
+    pub command: Arc<str>,
     /// How long the program may take for one answer.
     pub limit: Span,
     /// What the program would do to jobs if it may. By default it starts jobs under caps, since power is what
@@ -52,7 +44,7 @@ impl ExternalSpec {
     ///
     /// # Errors
     ///
-    /// If the command is empty, cannot be written as the text of a policy, or is one too many.
+    /// If the command is empty, or cannot be written as the text of a policy.
     pub fn new(command: &str) -> Result<Self, PolicyError> {
         let wrong = |why| PolicyError::Program { text: command.to_owned(), why };
         let words: Vec<&str> = command.split_whitespace().collect();
@@ -65,21 +57,94 @@ impl ExternalSpec {
                  single parentheses; put it into a script",
             ));
         }
-        Ok(ExternalSpec {
-            command: KEPT.keep(&words.join(" "))?,
+        Ok(ExternalSpec::usually(&words.join(" ")))
+    }
+
+    /// A place for one whose program is still to be named.
+    pub(in crate::policy) fn without_program() -> Self {
+        ExternalSpec::usually("PROGRAM")
+    }
+
+    fn usually(command: &str) -> Self {
+        ExternalSpec {
+            command: command.into(),
             limit: Span::from_secs(10),
             wants: Freedoms::of(&[Freedom::Caps]),
             believes: Published::Clock,
-        })
+        }
     }
 
-    /// Reads what stands between the parentheses: the program, and then its parameters.
-    pub(in crate::policy) fn from_inside(inside: &str) -> Result<Self, PolicyError> {
+    fn set_limit(&mut self, written: &Argument<'_>) -> Result<(), CallError> {
+        let Length(limit) = written.value()?;
+        if limit == Span::ZERO || limit > LONGEST_LIMIT {
+            let why = format!("'{}': write at least 1ms and at most 1d", written.text);
+            return Err(written.wrong(why));
+        }
+        self.limit = limit;
+        Ok(())
+    }
+
+    fn set_wants(&mut self, written: &Argument<'_>) -> Result<(), CallError> {
+        // Commas separate parameters.
+        let commas = written.text.replace('+', ",");
+        let wants: Freedoms = written.with_text(&commas).value()?;
+        if !(wants - POSSIBLE).is_empty() {
+            return Err(written.wrong(format!(
+                "'{}': a program cannot use {}; write none, or some of {} with '+' between them",
+                written.text,
+                joined(wants - POSSIBLE),
+                joined(POSSIBLE)
+            )));
+        }
+        self.wants = wants;
+        Ok(())
+    }
+
+    /// Whether the program may change jobs that run.
+    pub(super) fn adjusts(&self) -> bool {
+        self.wants.has(Freedom::Recaps) || self.wants.has(Freedom::Resizes)
+    }
+}
+
+impl PolicyKind for ExternalSpec {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn about(&self) -> &str {
+        "a program of yours, in any language; in simulations only"
+    }
+
+    fn usual(&self) -> Self {
+        ExternalSpec::usually(&self.command)
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        vec![
+            Parameter::new("limit", |spec: &Self| Length(spec.limit).to_string(), Self::set_limit),
+            Parameter::new("wants", |spec| joined(spec.wants), Self::set_wants),
+            Parameter::of("believes", |spec| &mut spec.believes),
+        ]
+    }
+
+    fn operand(&self) -> Option<&str> {
+        Some(&self.command)
+    }
+
+    /// The program is not of the form `key=value`, as parameters are.
+    fn read(&self, text: &str) -> Result<Self, PolicyError> {
+        let text = text.trim();
+        let (_, rest) = text.split_once('(').unwrap_or((text, ")"));
+        let inside = rest.strip_suffix(')').ok_or_else(|| {
+            let why = "the closing ')' is missing";
+            PolicyError::Call(CallError::Form { text: text.to_owned(), why })
+        })?;
         let items = Call::split_list(inside);
         let (command, parameters) = items.split_first().unwrap_or((&"", &[]));
+        let names = self.parameters();
         let is_parameter = |text: &str| {
             let key = text.split_once('=').map(|(key, _)| key.trim());
-            key.is_some_and(|key| PARAMETERS.contains(&key))
+            key.is_some_and(|key| names.iter().any(|parameter| parameter.name == key))
         };
         if is_parameter(command) {
             let why = "the program is missing; it comes before the parameters";
@@ -88,62 +153,28 @@ impl ExternalSpec {
         let spec = ExternalSpec::new(command)?;
         let call: Call =
             format!("{NAME}({})", parameters.join(",")).parse().map_err(PolicyError::Call)?;
-        spec.with_parameters(&call).map_err(PolicyError::Call)
+        with_parameters(spec, &call).map_err(PolicyError::Call)
     }
 
-    fn with_parameters(mut self, call: &Call) -> Result<Self, CallError> {
-        for (key, value) in call.parameters(&PARAMETERS)? {
-            let wrong =
-                |why| CallError::Value { name: call.name.clone(), key: key.to_owned(), why };
-            match key.as_str() {
-                "limit" => {
-                    let Length(limit) = call.value(key, value)?;
-                    if limit == Span::ZERO || limit > LONGEST_LIMIT {
-                        let why = format!("'{value}': write at least 1ms and at most 1d");
-                        return Err(wrong(why));
-                    }
-                    self.limit = limit;
-                }
-                "wants" => {
-                    // Commas separate parameters.
-                    let wants: Freedoms = call.value(key, &value.replace('+', ","))?;
-                    if !(wants - POSSIBLE).is_empty() {
-                        let why = format!(
-                            "'{value}': a program cannot use {}; write none, or some of {} with '+' between them",
-                            joined(wants - POSSIBLE),
-                            joined(POSSIBLE)
-                        );
-                        return Err(wrong(why));
-                    }
-                    self.wants = wants;
-                }
-                _ => self.believes = call.value(key, value)?,
-            }
-        }
-        Ok(self)
+    fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+        Box::new(External::new(self.clone(), context))
     }
 
-    /// The program, and the parameters that differ from the usual ones.
-    pub(in crate::policy) fn arguments(&self) -> Vec<String> {
-        let mut arguments = vec![self.command.to_owned()];
-        // The command was checked when it was first read.
-        if let Ok(usual) = ExternalSpec::new(self.command) {
-            if self.limit != usual.limit {
-                arguments.push(format!("limit={}", Length(self.limit)));
-            }
-            if self.wants != usual.wants {
-                arguments.push(format!("wants={}", joined(self.wants)));
-            }
-            if self.believes != usual.believes {
-                arguments.push(format!("believes={}", self.believes));
-            }
-        }
-        arguments
+    fn wants(&self) -> Freedoms {
+        self.wants
     }
 
-    /// Whether the program may change jobs that run.
-    pub(super) fn adjusts(&self) -> bool {
-        self.wants.has(Freedom::Recaps) || self.wants.has(Freedom::Resizes)
+    fn believes(&self, _: Freedoms) -> Published {
+        self.believes
+    }
+
+    /// The text names a file, and who knows what is in it the next time.
+    fn is_fixed(&self) -> bool {
+        false
+    }
+
+    fn is_for_simulations(&self) -> bool {
+        true
     }
 }
 
@@ -166,70 +197,17 @@ fn has_pairs(text: &str) -> bool {
     open == 0
 }
 
-/// Texts that are kept for good, each once.
-struct Kept(Mutex<Texts>);
-
-/// The texts, and their length together.
-struct Texts {
-    all: BTreeSet<&'static str>,
-    bytes: usize,
-}
-
-static KEPT: Kept = Kept::new();
-
-impl Kept {
-    const fn new() -> Self {
-        Kept(Mutex::new(Texts { all: BTreeSet::new(), bytes: 0 }))
-    }
-
-    /// The same text for as long as the process lives.
-    fn keep(&self, text: &str) -> Result<&'static str, PolicyError> {
-        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = texts.all.get(text) {
-            return Ok(known);
-        }
-        if texts.bytes + text.len() > MOST_KEPT {
-            return Err(PolicyError::TooMany { most: MOST_KEPT });
-        }
-        let new: &'static str = Box::leak(text.to_owned().into_boxed_str());
-        texts.all.insert(new);
-        texts.bytes += new.len();
-        Ok(new)
-    }
-
-    #[cfg(test)]
-    fn has(&self, text: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).all.contains(text)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, Kept, MOST_KEPT};
     use crate::policy::{PolicyError, PolicySpec};
 
     /// A daemon reads what anybody on its machine sends.
     #[test]
-    fn nothing_is_kept_of_what_a_daemon_refuses() {
+    fn a_daemon_refuses_it() {
         let refused = |text: &str| PolicySpec::for_daemon(text).unwrap_err();
         assert_eq!(refused("external(./said by a stranger)"), PolicyError::Simulated);
         assert_eq!(refused(" external (./said by a stranger, limit=3s)"), PolicyError::Simulated);
-        assert!(!KEPT.has("./said by a stranger"));
-        assert_eq!(PolicySpec::for_daemon("easy"), Ok(PolicySpec::EASY));
-        // In a simulation its user says it.
-        "external(./said by its user)".parse::<PolicySpec>().unwrap();
-        assert!(KEPT.has("./said by its user"));
-    }
-
-    #[test]
-    fn what_is_kept_has_a_bound() {
-        let kept = Kept::new();
-        let texts = ["a", "b"].map(|letter| letter.repeat(MOST_KEPT / 2));
-        for text in &texts {
-            assert_eq!(kept.keep(text), Ok(text.as_str()));
-        }
-        assert_eq!(kept.keep("c"), Err(PolicyError::TooMany { most: MOST_KEPT }));
-        assert_eq!(kept.keep(&texts[0]), Ok(texts[0].as_str()), "what is known stays so");
+        assert_eq!(PolicySpec::for_daemon("easy"), Ok(PolicySpec::easy()));
     }
 
     #[test]
@@ -245,7 +223,7 @@ mod tests {
         ] {
             let spec: PolicySpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), text);
-            assert_eq!(spec.to_string().parse(), Ok(spec));
+            assert_eq!(spec.to_string().parse(), Ok(spec.clone()));
             assert_eq!(spec.name(), "external");
             assert!(!spec.is_fixed(), "nobody knows what the program does next time");
         }

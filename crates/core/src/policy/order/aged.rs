@@ -1,7 +1,8 @@
 //! Order by what jobs ask for: the time, and the logarithm of the nodes.
 
-use super::cost::{Cost, log2};
+use super::cost::Cost;
 use crate::policy::View;
+use crate::policy::log2::log2;
 use crate::units::{JobId, Span};
 
 /// A job costs the time it asks for, times the binary logarithm of its nodes (at least one). It needs

@@ -13,10 +13,11 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 
-use super::cost::{Cost, log2};
+use super::cost::Cost;
 use crate::job::{Job, UserId};
 use crate::ledger::Holding;
 use crate::model::OperatingPoint;
+use crate::policy::log2::log2;
 use crate::policy::predictions::Collected;
 use crate::policy::{Drawn, PastJob, Predictions, View};
 use crate::units::{Instant, JobId, Span};

@@ -1,9 +1,12 @@
 //! What jobs may have, and how far those that run have got, as far as is believed.
 
+mod offered;
+
+pub(super) use offered::{Offered, least};
+
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::offered::Offered;
 use super::{Flexibility, Phase, is_over};
 use crate::freedom::{Freedom, Freedoms};
 use crate::model::{OperatingPoint, Work};

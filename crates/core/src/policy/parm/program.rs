@@ -2,7 +2,7 @@
 
 use crate::model::OperatingPoint;
 use crate::solve::knapsack::{Instance, InstanceError, Need, Offer, Solution};
-use crate::units::{JobId, Watts};
+use crate::units::JobId;
 
 use super::jobs::Options;
 
@@ -70,12 +70,4 @@ impl Program {
             Some((*job, self.places(entry)[(*chosen)?] as usize))
         })
     }
-}
-
-/// The least nodes and the least power among these options.
-pub(super) fn least(options: &Options, places: &[u32]) -> (u32, Watts) {
-    let points = || places.iter().map(|place| options.points[*place as usize]);
-    let nodes = points().map(|point| point.nodes).min().unwrap_or(0);
-    let power = points().map(|point| point.power).min().unwrap_or(Watts::ZERO);
-    (nodes, power)
 }

@@ -5,7 +5,9 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
-use crate::units::{Share, Span, parse_length};
+use crate::freedom::{Freedom, Freedoms};
+use crate::policy::{BuildContext, Parameter, Parm, Policy, PolicyKind, Published};
+use crate::units::{Share, Span};
 
 /// PARM with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,8 +117,6 @@ const MANY_JOBS: f64 = 100.0;
 /// ... but so many always are.
 const ENOUGH_STEPS: u64 = 20_000;
 
-const PARAMETERS: [&str; 7] = ["flex", "alpha", "levels", "guard", "gap", "effort", "window"];
-
 impl ParmSpec {
     /// How far the choice may be from the best, as a number.
     pub(super) fn gap(&self) -> f64 {
@@ -134,52 +134,61 @@ impl ParmSpec {
         let fewer = (self.effort as f64 / (crowd * crowd * crowd)) as u64;
         fewer.max(ENOUGH_STEPS).min(self.effort)
     }
+}
 
-    pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
-        let mut spec = ParmSpec::default();
-        let wrong = |key: &str, why: String| {
-            let (name, key) = (call.name.clone(), key.to_owned());
-            CallError::Value { name, key, why }
-        };
-        for (key, value) in call.parameters(&PARAMETERS)? {
-            match key.as_str() {
-                "flex" => spec.flexibility = call.value(key, value)?,
-                "alpha" => spec.alpha = call.number(key, value)?,
-                "levels" => spec.levels = call.number(key, value)?,
-                "guard" => {
-                    spec.guard = parse_length(value).map_err(|why| wrong(key, why.to_string()))?
-                }
-                "gap" => spec.gap = call.value(key, value)?,
-                "effort" => spec.effort = call.number(key, value)?,
-                _ => spec.window = call.value(key, value)?,
-            }
-        }
-        if !(0.0..=10.0).contains(&spec.alpha) {
-            return Err(wrong("alpha", format!("{} is not from 0 to 10", spec.alpha)));
-        }
-        if !(1..=64).contains(&spec.levels) {
-            return Err(wrong("levels", format!("{} is not from 1 to 64", spec.levels)));
-        }
-        if spec.gap >= Share::WHOLE {
-            return Err(wrong("gap", "it leaves nothing to solve; below 100%".to_owned()));
-        }
-        Ok(spec)
+impl PolicyKind for ParmSpec {
+    fn name(&self) -> &str {
+        "parm"
     }
 
-    /// Parameters that are not as usual, each as `key=value`.
-    pub(in crate::policy) fn unusual(&self) -> Vec<String> {
-        let usual = ParmSpec::default();
-        let ParmSpec { flexibility, alpha, levels, guard, gap, effort, window } = *self;
-        let all = [
-            (flexibility != usual.flexibility, format!("flex={flexibility}")),
-            (alpha != usual.alpha, format!("alpha={alpha}")),
-            (levels != usual.levels, format!("levels={levels}")),
-            (guard != usual.guard, format!("guard={}s", guard.secs_f64())),
-            (gap != usual.gap, format!("gap={gap}")),
-            (effort != usual.effort, format!("effort={effort}")),
-            (window != usual.window, format!("window={window}")),
-        ];
-        all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
+    fn about(&self) -> &str {
+        "an integer program at every decision: nodes and caps of all jobs"
+    }
+
+    fn usual(&self) -> Self {
+        ParmSpec::default()
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        vec![
+            Parameter::of("flex", |spec: &mut Self| &mut spec.flexibility),
+            Parameter::number("alpha", |spec| &mut spec.alpha),
+            Parameter::number("levels", |spec| &mut spec.levels),
+            Parameter::seconds("guard", |spec| &mut spec.guard),
+            Parameter::of("gap", |spec| &mut spec.gap),
+            Parameter::number("effort", |spec| &mut spec.effort),
+            Parameter::of("window", |spec| &mut spec.window),
+        ]
+    }
+
+    fn check(&self, call: &Call) -> Result<(), CallError> {
+        if !(0.0..=10.0).contains(&self.alpha) {
+            return Err(call.wrong("alpha", format!("{} is not from 0 to 10", self.alpha)));
+        }
+        if !(1..=64).contains(&self.levels) {
+            return Err(call.wrong("levels", format!("{} is not from 1 to 64", self.levels)));
+        }
+        if self.gap >= Share::WHOLE {
+            return Err(call.wrong("gap", "it leaves nothing to solve; below 100%".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        Box::new(Parm::with(*self))
+    }
+
+    fn wants(&self) -> Freedoms {
+        use Freedom::{Caps, Recaps, Resizes, Sizes};
+        Freedoms::of(match self.flexibility {
+            Flexibility::None => &[Caps, Recaps],
+            Flexibility::Moldable => &[Caps, Sizes, Recaps],
+            Flexibility::Malleable => &[Caps, Sizes, Recaps, Resizes],
+        })
+    }
+
+    fn believes(&self, _: Freedoms) -> Published {
+        Published::Pass
     }
 }
 

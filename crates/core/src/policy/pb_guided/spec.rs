@@ -4,9 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
+use crate::freedom::{Freedom, Freedoms};
 use crate::model::{Knowledge, Oversized};
-use crate::policy::OrderSpec;
-use crate::policy::pb_guided::Bounds;
+use crate::policy::pb_guided::{Bounds, Guide};
+use crate::policy::{BuildContext, OrderSpec, Parameter, Policy, PolicyKind, Published};
 use crate::units::{Share, Span};
 
 /// The parameters of PB-guided.
@@ -112,41 +113,40 @@ impl fmt::Display for BsldUpper {
     }
 }
 
-impl PbGuidedSpec {
-    pub(in crate::policy) const PARAMETERS: [&str; 9] = [
-        "lower",
-        "upper",
-        "bsld_lower",
-        "bsld_upper",
-        "beta",
-        "oversized",
-        "order",
-        "halving",
-        "predict",
-    ];
+impl PolicyKind for PbGuidedSpec {
+    fn name(&self) -> &str {
+        "pb-guided"
+    }
 
-    pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
-        let mut spec = PbGuidedSpec::default();
-        for (key, value) in call.parameters(&Self::PARAMETERS)? {
-            match key.as_str() {
-                "lower" => spec.lower = call.value(key, value)?,
-                "upper" => spec.upper = call.value(key, value)?,
-                "bsld_lower" => spec.bsld_lower = call.value(key, value)?,
-                "bsld_upper" => spec.bsld_upper = call.value(key, value)?,
-                "beta" => spec.beta = call.value(key, value)?,
-                "oversized" => spec.oversized = call.value(key, value)?,
-                _ => spec.order.set(call, key, value)?,
-            }
-        }
-        let wrong = |key: &str, why: String| {
-            Err(CallError::Value { name: call.name.clone(), key: key.to_owned(), why })
-        };
-        for (key, share) in [("lower", spec.lower), ("upper", spec.upper)] {
+    fn about(&self) -> &str {
+        "EASY backfilling; jobs run slower while power is short"
+    }
+
+    fn usual(&self) -> Self {
+        PbGuidedSpec::default()
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        let own = [
+            Parameter::of("lower", |spec: &mut Self| &mut spec.lower),
+            Parameter::of("upper", |spec| &mut spec.upper),
+            Parameter::of("bsld_lower", |spec| &mut spec.bsld_lower),
+            Parameter::of("bsld_upper", |spec| &mut spec.bsld_upper),
+            Parameter::of("beta", |spec| &mut spec.beta),
+            Parameter::of("oversized", |spec| &mut spec.oversized),
+        ];
+        own.into_iter().chain(Parameter::of_order()).collect()
+    }
+
+    fn check(&self, call: &Call) -> Result<(), CallError> {
+        let PbGuidedSpec { lower, upper, .. } = *self;
+        for (key, share) in [("lower", lower), ("upper", upper)] {
             if share > Share::WHOLE {
-                return wrong(key, format!("{share} is more than the whole budget; at most 100%"));
+                let why = format!("{share} is more than the whole budget; at most 100%");
+                return Err(call.wrong(key, why));
             }
         }
-        if spec.lower > spec.upper {
+        if lower > upper {
             let given = |name: &str| call.arguments.iter().any(|(key, _)| key == name);
             let (key, other) = if given("lower") { ("lower", "upper") } else { ("upper", "lower") };
             let what_to_do = match given(other) {
@@ -154,41 +154,54 @@ impl PbGuidedSpec {
                 false => format!("'{other}' is so by default; give both"),
             };
             let why = format!(
-                "'lower' must not be above 'upper', but they are {} and {}; {what_to_do}",
-                spec.lower, spec.upper
+                "'lower' must not be above 'upper', but they are {lower} and {upper}; {what_to_do}"
             );
-            return wrong(key, why);
+            return Err(call.wrong(key, why));
         }
-        if let (BsldLower::Fixed(lower), BsldUpper::Fixed(upper)) =
-            (spec.bsld_lower, spec.bsld_upper)
-            && lower > upper
-        {
-            let why = format!(
-                "{lower} is above 'bsld_upper', which is {upper}; give 'bsld_lower' the smaller of the two"
-            );
-            return wrong("bsld_lower", why);
+        match (self.bsld_lower, self.bsld_upper) {
+            (BsldLower::Fixed(lower), BsldUpper::Fixed(upper)) if lower > upper => {
+                let why = format!(
+                    "{lower} is above 'bsld_upper', which is {upper}; give 'bsld_lower' the smaller of the two"
+                );
+                Err(call.wrong("bsld_lower", why))
+            }
+            _ => Ok(()),
         }
-        Ok(spec)
     }
 
-    /// Parameters that are not as usual, each as `key=value`.
-    pub(in crate::policy) fn unusual(&self) -> Vec<String> {
-        let PbGuidedSpec { lower, upper, bsld_lower, bsld_upper, beta, oversized, order } = self;
-        let usual = PbGuidedSpec::default();
-        [
-            (*lower != usual.lower, format!("lower={lower}")),
-            (*upper != usual.upper, format!("upper={upper}")),
-            (*bsld_lower != usual.bsld_lower, format!("bsld_lower={bsld_lower}")),
-            (*bsld_upper != usual.bsld_upper, format!("bsld_upper={bsld_upper}")),
-            (*beta != usual.beta, format!("beta={beta}")),
-            (*oversized != usual.oversized, format!("oversized={oversized}")),
-        ]
-        .into_iter()
-        .filter_map(|(is_unusual, text)| is_unusual.then_some(text))
-        .chain(order.unusual())
-        .collect()
+    fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+        let bounds = self.bounds(context.plain_bsld, context.bsld_threshold);
+        self.order.backfill(Guide::new(bounds))
     }
 
+    fn wants(&self) -> Freedoms {
+        Freedoms::of(&[Freedom::Caps])
+    }
+
+    fn believes(&self, _: Freedoms) -> Published {
+        match self.beta {
+            Knowledge::Known => Published::FittedClock,
+            Knowledge::Unknown => Published::Clock,
+        }
+    }
+
+    fn oversized(&self) -> Oversized {
+        self.oversized
+    }
+
+    fn order_mut(&mut self) -> Option<&mut OrderSpec> {
+        Some(&mut self.order)
+    }
+
+    fn caution(&self) -> Option<&'static str> {
+        (self.bsld_lower == BsldLower::Auto).then_some(
+            "bsld_lower=auto is measured on jobs that are known beforehand; a daemon takes 1 for it, so that \
+             hardly anybody is slowed; write a number",
+        )
+    }
+}
+
+impl PbGuidedSpec {
     /// The bounds, with the mean slowdown of plain EASY where that is asked for. A fixed upper
     /// bound below it counts as equal to it.
     pub fn bounds(&self, plain_bsld: impl FnOnce() -> f64, bsld_threshold: Span) -> Bounds {

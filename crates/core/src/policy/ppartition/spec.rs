@@ -4,7 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
+use crate::freedom::{Freedom, Freedoms};
+use crate::policy::ppartition::Ppartition;
 use crate::policy::three_queues::Queueing;
+use crate::policy::{BuildContext, Parameter, Policy, PolicyKind, Published};
 use crate::units::Share;
 
 /// PPartition with its parameters.
@@ -102,42 +105,52 @@ impl Default for PpartitionSpec {
     }
 }
 
-impl PpartitionSpec {
-    pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
-        let mut spec = PpartitionSpec::default();
-        for (key, value) in
-            call.parameters(&["queues", "dispatch", "first", "fewest", "sharing"])?
-        {
-            match key.as_str() {
-                "first" => spec.first = call.value(key, value)?,
-                "fewest" => spec.fewest = call.value(key, value)?,
-                "sharing" => spec.sharing = call.value(key, value)?,
-                _ => {
-                    spec.queueing.take(call, key, value)?;
-                }
-            }
-        }
-        if spec.fewest > Share::WHOLE {
-            let (name, key) = (call.name.clone(), "fewest".to_owned());
-            let why = format!("{} is more than a job asks for", spec.fewest);
-            return Err(CallError::Value { name, key, why });
-        }
-        Ok(spec)
+impl PolicyKind for PpartitionSpec {
+    fn name(&self) -> &str {
+        "ppartition"
     }
 
-    /// Parameters that are not as usual, each as `key=value`.
-    pub(in crate::policy) fn unusual(&self) -> Vec<String> {
-        let mut parameters = self.queueing.unusual();
-        let usual = PpartitionSpec::default();
-        if self.first != usual.first {
-            parameters.push(format!("first={}", self.first));
+    fn about(&self) -> &str {
+        "power shared among jobs on processors with manufacturing variation; each processor has its own cap"
+    }
+
+    fn usual(&self) -> Self {
+        PpartitionSpec::default()
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        vec![
+            Parameter::of("queues", |spec| &mut spec.queueing.sizes),
+            Parameter::of("dispatch", |spec| &mut spec.queueing.rule),
+            Parameter::of("first", |spec| &mut spec.first),
+            Parameter::of("fewest", |spec| &mut spec.fewest),
+            Parameter::of("sharing", |spec| &mut spec.sharing),
+        ]
+    }
+
+    fn check(&self, call: &Call) -> Result<(), CallError> {
+        match self.fewest > Share::WHOLE {
+            true => {
+                Err(call.wrong("fewest", format!("{} is more than a job asks for", self.fewest)))
+            }
+            false => Ok(()),
         }
-        if self.fewest != usual.fewest {
-            parameters.push(format!("fewest={}", self.fewest));
-        }
-        if self.sharing != usual.sharing {
-            parameters.push(format!("sharing={}", self.sharing));
-        }
-        parameters
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        Box::new(Ppartition::with(*self))
+    }
+
+    fn wants(&self) -> Freedoms {
+        self.needs() | Freedoms::of(&[Freedom::Sizes])
+    }
+
+    fn needs(&self) -> Freedoms {
+        Freedoms::of(&[Freedom::Caps, Freedom::Recaps, Freedom::Nodes])
+    }
+
+    /// It has a curve for each processor, which was measured.
+    fn believes(&self, _: Freedoms) -> Published {
+        Published::Measured
     }
 }

@@ -1,9 +1,11 @@
 //! The parameters of RMAP's policies, as text that round-trips.
 
 use super::Configurator;
+use crate::belief::Holds;
 use crate::call::{Call, CallError};
+use crate::freedom::{Freedom, Freedoms};
 use crate::job::Tolerance;
-use crate::policy::{OrderSpec, Policy};
+use crate::policy::{BuildContext, OrderSpec, Parameter, Policy, PolicyKind, Published};
 use crate::units::{Share, Watts};
 
 /// A policy of RMAP with its parameters.
@@ -44,12 +46,10 @@ impl RmapSpec {
         RmapSpec::of(Rule::Naive),
         RmapSpec::of(Rule::Adaptive(Tolerance::Slowdown(Share::percent(0)))),
     ];
+}
 
-    pub(in crate::policy) fn build(&self) -> Box<dyn Policy> {
-        self.order.backfill(Configurator::of(self.rule))
-    }
-
-    pub(in crate::policy) fn name(&self) -> &'static str {
+impl PolicyKind for RmapSpec {
+    fn name(&self) -> &str {
         match self.rule {
             Rule::Traditional => "rmap-traditional",
             Rule::Naive => "rmap-naive",
@@ -57,48 +57,83 @@ impl RmapSpec {
         }
     }
 
-    pub(in crate::policy) fn with_parameters(mut self, call: &Call) -> Result<Self, CallError> {
-        let own: &[&str] = match self.rule {
-            Rule::Traditional => &["guard", "node_power"],
-            Rule::Naive => &["guard"],
-            Rule::Adaptive(_) => &["slowdown", "guard"],
-        };
-        for (key, value) in call.parameters(&[own, &OrderSpec::PARAMETERS].concat())? {
-            match key.as_str() {
-                "slowdown" => self.rule = Rule::Adaptive(call.value(key, value)?),
-                "node_power" => self.node_power = Some(call.value(key, value)?),
-                "guard" => self.guard = call.value(key, value)?,
-                _ => self.order.set(call, key, value)?,
+    fn about(&self) -> &str {
+        match self.rule {
+            Rule::Traditional => "EASY backfilling of moldable jobs; nodes as requested, no cap",
+            Rule::Naive => {
+                "the same; the fastest configuration within a job's fair share of the power"
+            }
+            Rule::Adaptive(_) => {
+                "the same; or a configuration that fits now, if it is not too slow"
             }
         }
-        let wrong = |key: &str, why: &str| {
-            let (name, key) = (call.name.clone(), key.to_owned());
-            Err(CallError::Value { name, key, why: why.to_owned() })
-        };
-        if self.guard >= Share::WHOLE {
-            return wrong("guard", "it leaves nothing of the bound; below 100%");
-        }
-        if self.node_power == Some(Watts::ZERO) {
-            return wrong("node_power", "a node that draws nothing cannot be budgeted");
-        }
-        Ok(self)
     }
 
-    /// Parameters that are not as usual, each as `key=value`.
-    pub(in crate::policy) fn unusual(&self) -> Vec<String> {
-        let mut parameters = Vec::new();
-        if let Rule::Adaptive(tolerance) = self.rule
-            && tolerance != Tolerance::Slowdown(Share::percent(0))
-        {
-            parameters.push(format!("slowdown={tolerance}"));
+    fn usual(&self) -> Self {
+        RmapSpec::of(match self.rule {
+            Rule::Adaptive(_) => Rule::Adaptive(Tolerance::Slowdown(Share::percent(0))),
+            rule => rule,
+        })
+    }
+
+    fn parameters(&self) -> Vec<Parameter<Self>> {
+        let tolerance = |spec: &Self| match spec.rule {
+            Rule::Adaptive(tolerance) => tolerance.to_string(),
+            Rule::Traditional | Rule::Naive => String::new(),
+        };
+        let slowdown = Parameter::new("slowdown", tolerance, |spec, written| {
+            spec.rule = Rule::Adaptive(written.value()?);
+            Ok(())
+        });
+        let guard = Parameter::of("guard", |spec: &mut Self| &mut spec.guard);
+        let node_power = Parameter::optional("node_power", |spec: &mut Self| &mut spec.node_power);
+        let own = match self.rule {
+            Rule::Traditional => vec![guard, node_power],
+            Rule::Naive => vec![guard],
+            Rule::Adaptive(_) => vec![slowdown, guard],
+        };
+        own.into_iter().chain(Parameter::of_order()).collect()
+    }
+
+    fn check(&self, call: &Call) -> Result<(), CallError> {
+        if self.guard >= Share::WHOLE {
+            let why = "it leaves nothing of the bound; below 100%".to_owned();
+            return Err(call.wrong("guard", why));
         }
-        if self.guard != Share::percent(0) {
-            parameters.push(format!("guard={}", self.guard));
+        if self.node_power == Some(Watts::ZERO) {
+            let why = "a node that draws nothing cannot be budgeted".to_owned();
+            return Err(call.wrong("node_power", why));
         }
-        if let Some(power) = self.node_power {
-            parameters.push(format!("node_power={power}"));
+        Ok(())
+    }
+
+    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
+        self.order.backfill(Configurator::of(self.rule))
+    }
+
+    fn wants(&self) -> Freedoms {
+        match self.rule {
+            Rule::Traditional => Freedoms::of(&[Freedom::Sizes]),
+            Rule::Naive | Rule::Adaptive(_) => Freedoms::of(&[Freedom::Caps, Freedom::Sizes]),
         }
-        parameters.extend(self.order.unusual());
-        parameters
+    }
+
+    fn believes(&self, _: Freedoms) -> Published {
+        match self.rule {
+            Rule::Adaptive(_) => Published::Regression,
+            Rule::Traditional | Rule::Naive => Published::Measured,
+        }
+    }
+
+    fn holds(&self, usual: Holds) -> Holds {
+        self.node_power.map_or(usual, Holds::Node)
+    }
+
+    fn order_mut(&mut self) -> Option<&mut OrderSpec> {
+        Some(&mut self.order)
+    }
+
+    fn guard(&self) -> Share {
+        self.guard
     }
 }

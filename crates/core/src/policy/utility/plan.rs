@@ -4,11 +4,14 @@
 //! at, as tasks are planned anew at the next event; what is asked for later is what would have come
 //! at once, since a plan depends on nothing but the state in which it was begun.
 
+mod greedy;
+
+use greedy::{By, Greedy};
+
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
 use super::choices::{Choice, Choices};
-use super::greedy::{By, Greedy};
 use super::price::Market;
 use super::ready::ReadyMachines;
 use super::spec::{Heuristic, Order, States};

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::call::{Call, CallError};
-use crate::units::{Span, parse_length};
+use crate::units::Span;
 use crate::utility::Utility;
 
 /// The utility policy with its parameters.
@@ -178,49 +177,5 @@ impl Default for UtilitySpec {
             every: Span::from_secs(60),
             seed: 1,
         }
-    }
-}
-
-const PARAMETERS: [&str; 6] = ["heuristic", "environment", "filter", "drop", "every", "seed"];
-
-impl UtilitySpec {
-    pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
-        let mut spec = UtilitySpec::default();
-        let wrong = |key: &str, why: String| {
-            let (name, key) = (call.name.clone(), key.to_owned());
-            CallError::Value { name, key, why }
-        };
-        for (key, value) in call.parameters(&PARAMETERS)? {
-            match key.as_str() {
-                "heuristic" => spec.heuristic = call.value(key, value)?,
-                "environment" => spec.environment = call.value(key, value)?,
-                "filter" => spec.filter = call.switch(key, value)?,
-                "drop" => spec.drop = call.value(key, value)?,
-                "every" => {
-                    spec.every = parse_length(value).map_err(|why| wrong(key, why.to_string()))?
-                }
-                _ => spec.seed = call.number(key, value)?,
-            }
-        }
-        if spec.every < Span::from_secs(1) {
-            let why = "mapping events are at least a second apart, such as 60s".to_owned();
-            return Err(wrong("every", why));
-        }
-        Ok(spec)
-    }
-
-    /// Parameters that are not as usual, each as `key=value`.
-    pub(in crate::policy) fn unusual(&self) -> Vec<String> {
-        let usual = UtilitySpec::default();
-        let UtilitySpec { heuristic, environment, filter, drop, every, seed } = *self;
-        let all = [
-            (heuristic != usual.heuristic, format!("heuristic={heuristic}")),
-            (environment != usual.environment, format!("environment={environment}")),
-            (filter != usual.filter, format!("filter={}", if filter { "on" } else { "off" })),
-            (drop != usual.drop, format!("drop={drop}")),
-            (every != usual.every, format!("every={}s", every.secs_f64())),
-            (seed != usual.seed, format!("seed={seed}")),
-        ];
-        all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
     }
 }

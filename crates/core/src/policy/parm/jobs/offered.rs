@@ -2,16 +2,16 @@
 
 use smallvec::SmallVec;
 
-use super::Window;
-use super::jobs::{Options, Running};
+use super::{Options, Running};
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
 use crate::policy::View;
+use crate::policy::parm::Window;
 use crate::units::{JobId, Span, Watts};
 
 /// What a job that runs at some point may be offered, whatever time it is. Jobs keep their points for many turns, and
 /// what others take to move is worked out once.
-pub(super) struct Offered {
+pub(in crate::policy::parm) struct Offered {
     /// The point for which this holds.
     point: OperatingPoint,
     /// The places among its options on the nodes it has, ...
@@ -26,7 +26,7 @@ pub(super) struct Offered {
 
 impl Offered {
     /// What is offered to a job that runs at this point.
-    pub(super) fn to(
+    pub(in crate::policy::parm) fn to(
         view: &View<'_>,
         job: JobId,
         options: &Options,
@@ -60,7 +60,7 @@ impl Offered {
         }
         Offered {
             point,
-            least: super::program::least(options, &staying),
+            least: least(options, &staying),
             delay: if staying.is_empty() { Span::ZERO } else { delay_to(point.nodes) },
             staying,
             moving,
@@ -68,28 +68,28 @@ impl Offered {
     }
 
     /// Whether this is what a job is offered that runs at a point.
-    pub(super) fn is_for(&self, point: &OperatingPoint) -> bool {
+    pub(in crate::policy::parm) fn is_for(&self, point: &OperatingPoint) -> bool {
         self.point == *point
     }
 
     /// The places that are offered to a job that stays where it is.
-    pub(super) fn staying(&self) -> &[u32] {
+    pub(in crate::policy::parm) fn staying(&self) -> &[u32] {
         &self.staying
     }
 
     /// The least nodes and the least power among them.
-    pub(super) fn least(&self) -> (u32, Watts) {
+    pub(in crate::policy::parm) fn least(&self) -> (u32, Watts) {
         self.least
     }
 
     /// The delay that comes of one who stays.
-    pub(super) fn delay(&self) -> Span {
+    pub(in crate::policy::parm) fn delay(&self) -> Span {
         self.delay
     }
 
     /// The places that are offered to a job that may move and has got so far, each with the delay that comes of it: on as
     /// many nodes as it has, and on others if that may be worth it.
-    pub(super) fn moving<'a>(
+    pub(in crate::policy::parm) fn moving<'a>(
         &'a self,
         options: &'a Options,
         running: &'a Running,
@@ -100,4 +100,12 @@ impl Offered {
             to.nodes == self.point.nodes || running.pays(to, *delay, left)
         })
     }
+}
+
+/// The least nodes and the least power among these options.
+pub(in crate::policy::parm) fn least(options: &Options, places: &[u32]) -> (u32, Watts) {
+    let points = || places.iter().map(|place| options.points[*place as usize]);
+    let nodes = points().map(|point| point.nodes).min().unwrap_or(0);
+    let power = points().map(|point| point.power).min().unwrap_or(Watts::ZERO);
+    (nodes, power)
 }

@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use super::answer::{Answer, Row, Way};
-use super::choice::{Candidate, choice};
-use super::who::signed_time;
+use super::super::choice::{Candidate, choice};
+use super::super::who::signed_time;
+use super::{Answer, Row, Way};
 use crate::report::{human_energy, human_power, human_time, undone};
 
 /// How it is known what the machine draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Basis {
+pub(in crate::cli::whatif) enum Basis {
     /// Somebody described it.
     MachineFile,
     /// From what jobs were measured to draw: it draws at least that.
@@ -20,7 +20,7 @@ pub(super) enum Basis {
 }
 
 /// The sentence that the page opens with: what the budget would have done, to be quoted.
-pub(super) fn lead(answer: &Answer) -> Option<String> {
+pub(in crate::cli::whatif) fn lead(answer: &Answer) -> Option<String> {
     let mut said: Vec<String> = answer.cuts.none.iter().cloned().collect();
     said.extend(difference(answer));
     (!said.is_empty()).then(|| said.join(" "))
@@ -88,7 +88,7 @@ fn capitalised(text: &str) -> String {
 }
 
 /// What the table says, in sentences.
-pub(super) fn all(answer: &Answer) -> Vec<String> {
+pub(in crate::cli::whatif) fn all(answer: &Answer) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(answer.row(Way::Recorded).map(|row| kept(answer, row)));
     if let (Some(recorded), Some(free)) = (answer.row(Way::Recorded), answer.row(Way::Free))

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use super::answer::{Row, Way};
-use super::past::Past;
+use super::super::past::Past;
+use super::{Row, Way};
 use crate::report::{JobFacts, WaitColumn, write_job_waits};
 use crate::units::JobId;
 use crate::workload::Workload;
 
-pub(super) fn write(
+pub(in crate::cli::whatif) fn write(
     out: &mut dyn Write,
     jobs: &Workload,
     past: &Past,

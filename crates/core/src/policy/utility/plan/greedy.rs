@@ -10,10 +10,10 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::choices::Choice;
-use super::plan::{Rules, Scene, Task};
-use super::price::Market;
-use super::spec::Measure;
+use super::super::choices::Choice;
+use super::super::price::Market;
+use super::super::spec::Measure;
+use super::{Rules, Scene, Task};
 use crate::heterogeneity::Purpose;
 use crate::units::{Instant, NodeId};
 

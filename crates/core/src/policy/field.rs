@@ -1,0 +1,64 @@
+//! Where policies meet, and why one of them cannot take part there.
+
+use std::sync::Arc;
+
+use crate::belief::Choices;
+pub use crate::belief::Draws;
+use crate::freedom::Freedoms;
+use crate::machine::{Gearbox, Machine};
+use crate::variation::CurveError;
+use crate::world::World;
+
+/// Where policies meet: a world, and what there is to choose from.
+#[derive(Clone, Debug)]
+pub struct Field<'a> {
+    /// How jobs really run.
+    pub world: Arc<World>,
+    /// What there is to choose from, and what the site allows.
+    pub choices: Choices,
+    /// The speeds of nodes under caps.
+    pub gearbox: &'a Gearbox,
+    /// Where random numbers about beliefs start.
+    pub seed: u64,
+    /// What is known of what single jobs draw.
+    pub draws: Draws,
+}
+
+impl<'a> Field<'a> {
+    /// A world on a machine of which [all is said](crate::world::Repertoire::filled_in), where policies may do
+    /// this to jobs.
+    pub fn new(machine: &'a Machine, world: Arc<World>, allow: Freedoms, seed: u64) -> Self {
+        let node = machine.node();
+        let choices = Choices {
+            node,
+            levels: machine.details.levels.clone().unwrap_or_else(|| vec![node.highest]),
+            nodes: machine.nodes,
+            cores: machine.processors_per_node,
+            freedoms: allow,
+            tables: world.tables().clone(),
+        };
+        Field { world, choices, gearbox: &machine.gearbox, seed, draws: Draws::ByLaw }
+    }
+}
+
+/// Why a policy cannot take part.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// It cannot do without what is not allowed.
+    #[error("it cannot do without {missing}; allow that (--allow), or leave the policy out")]
+    NotAllowed {
+        /// What it needs.
+        missing: Freedoms,
+    },
+    /// It cannot do here what it was asked to: why, and what to do.
+    #[error("{0}")]
+    Here(String),
+    /// Nobody has measured what jobs draw.
+    #[error(
+        "nothing can be predicted from the past: the workload has no measured power; leave --believe out"
+    )]
+    NoPast,
+    /// No curves can be made.
+    #[error("the curves of nodes: {0}")]
+    NoCurves(CurveError),
+}
