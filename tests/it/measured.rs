@@ -68,7 +68,7 @@ fn layout(columns: &[&str], constants: &[&str], sockets: u32) -> Layout {
     layout
 }
 
-fn sheet(file: &str, layout: &Layout) -> Sheet {
+fn read_sheet(file: &str, layout: &Layout) -> Sheet {
     Sheet::parse(&measured(file), Path::new(file), layout).unwrap()
 }
 
@@ -83,23 +83,23 @@ fn counts(sheet: &Sheet) -> (usize, usize, usize) {
 #[needs(power)]
 #[test]
 fn published_tables_are_read_as_they_are() {
-    let sheet = sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2));
+    let sheet = read_sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2));
     // 112 settings, no two of which have the same sum of caps.
     assert_eq!(counts(&sheet), (112, 6, 446));
     assert!(sheet.notes.iter().any(|note| note.contains("209 rows without a cap")));
-    let sheet = sheet("haswell_1_node_cores_and_caps.csv", &layout(&[], &[], 2));
+    let sheet = read_sheet("haswell_1_node_cores_and_caps.csv", &layout(&[], &[], 2));
     assert_eq!(counts(&sheet), (80, 2, 80));
-    let sheet = sheet("cluster_configurations_time_only.csv", &layout(&[], &[], 2));
+    let sheet = read_sheet("cluster_configurations_time_only.csv", &layout(&[], &[], 2));
     assert_eq!(counts(&sheet), (153, 5, 3175));
     let profiles = sheet.profiles();
     let mut rows = profiles.iter().flat_map(|profile| &profile.rows);
     assert!(rows.all(|row| row.origin == Origin::Bound));
     let of_one_node = ["nodes=1", "cores=24"];
     let power = ["power=mean_pkg_W+mean_dram_W"];
-    let sheet = sheet("npb_ecp_cpu_cap_sweep.csv", &layout(&power, &of_one_node, 2));
+    let sheet = read_sheet("npb_ecp_cpu_cap_sweep.csv", &layout(&power, &of_one_node, 2));
     assert_eq!(counts(&sheet), (220, 22, 220));
     let columns = ["cap=cpu_cap_w", "size=suite", "energy=cpu_energy_j+gpu_energy_j"];
-    let sheet = sheet("rtx6000_cpu_and_gpu_caps.csv", &layout(&columns, &of_one_node, 1));
+    let sheet = read_sheet("rtx6000_cpu_and_gpu_caps.csv", &layout(&columns, &of_one_node, 1));
     // 38 codes with 81 pairs of caps, which have 42 different sums.
     assert_eq!(counts(&sheet), (38 * 42, 38, 7772));
     let settings: usize = sheet.measured.iter().map(|measured| measured.settings.len()).sum();
@@ -110,7 +110,7 @@ fn published_tables_are_read_as_they_are() {
 #[needs(power)]
 #[test]
 fn rmap_runs_on_real_tables() {
-    let sheet = sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2));
+    let sheet = read_sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2));
     let options = rmap::OnTables {
         profiles: sheet.profiles(),
         name: "haswell".to_owned(),

@@ -163,13 +163,74 @@ fn words(examples: &[Vec<u8>]) -> Vec<Vec<u8>> {
 
 /// What parsers may stumble over.
 const PITFALLS: &[&[u8]] = &[
-    b"0", b"-1", b"1", b"255", b"256", b"65535", b"65536", b"2147483647", b"2147483648", b"4294967295",
-    b"4294967296", b"9223372036854775807", b"9223372036854775808", b"18446744073709551615",
-    b"18446744073709551616", b"340282366920938463463374607431768211456", b"1e308", b"1e309", b"-1e309", b"NaN",
-    b"inf", b"-0.0", b"0.1", b"1e-320", b".", b"", b"\"", b"'", b"\\", b"\\u0000", b"\\ud800", b"[", b"]", b"{",
-    b"}", b"(", b")", b",", b";", b":", b"=", b"|", b"#", b"..", b"-", b"+", b"%", b"\t", b"\n", b"\r\n", b"\r",
-    b" ", b"\0", b"\x7f", b"\xff", b"\xc3\x28", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xc2\xa0", b"null", b"true",
-    b"1970-01-01", b"9999-12-31", b"-9999-01-01", b"23:59:60", b"24:00", b"Europe/Stockholm", b"[[[[[[[[[[[[[[[[",
+    b"0",
+    b"-1",
+    b"1",
+    b"255",
+    b"256",
+    b"65535",
+    b"65536",
+    b"2147483647",
+    b"2147483648",
+    b"4294967295",
+    b"4294967296",
+    b"9223372036854775807",
+    b"9223372036854775808",
+    b"18446744073709551615",
+    b"18446744073709551616",
+    b"340282366920938463463374607431768211456",
+    b"1e308",
+    b"1e309",
+    b"-1e309",
+    b"NaN",
+    b"inf",
+    b"-0.0",
+    b"0.1",
+    b"1e-320",
+    b".",
+    b"",
+    b"\"",
+    b"'",
+    b"\\",
+    b"\\u0000",
+    b"\\ud800",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b"(",
+    b")",
+    b",",
+    b";",
+    b":",
+    b"=",
+    b"|",
+    b"#",
+    b"..",
+    b"-",
+    b"+",
+    b"%",
+    b"\t",
+    b"\n",
+    b"\r\n",
+    b"\r",
+    b" ",
+    b"\0",
+    b"\x7f",
+    b"\xff",
+    b"\xc3\x28",
+    b"\xef\xbb\xbf",
+    b"\xe2\x80\xa8",
+    b"\xc2\xa0",
+    b"null",
+    b"true",
+    b"1970-01-01",
+    b"9999-12-31",
+    b"-9999-01-01",
+    b"23:59:60",
+    b"24:00",
+    b"Europe/Stockholm",
+    b"[[[[[[[[[[[[[[[[",
     b"{\"a\":{\"a\":{\"a\":{\"a\":",
 ];
 
@@ -232,18 +293,25 @@ fn damage(input: &mut Vec<u8>, kept: &[Vec<u8>], words: &[Vec<u8>], random: &mut
 fn word_at(input: &[u8], place: usize) -> (usize, usize) {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-%".contains(byte);
     let begin = input[..place].iter().rposition(|byte| !is_part(byte)).map_or(0, |last| last + 1);
-    let end = input[place..].iter().position(|byte| !is_part(byte)).map_or(input.len(), |length| place + length);
+    let end = input[place..]
+        .iter()
+        .position(|byte| !is_part(byte))
+        .map_or(input.len(), |length| place + length);
     (begin, end)
 }
 
 /// Another number in place of one.
 fn replace_number(input: &mut Vec<u8>, random: &mut impl Rng) {
     let place = random.random_range(0..=input.len());
-    let Some(begin) = input[place..].iter().position(u8::is_ascii_digit).map(|first| place + first) else {
+    let Some(begin) = input[place..].iter().position(u8::is_ascii_digit).map(|first| place + first)
+    else {
         return;
     };
     let is_part = |byte: &u8| byte.is_ascii_digit();
-    let end = input[begin..].iter().position(|byte| !is_part(byte)).map_or(input.len(), |length| begin + length);
+    let end = input[begin..]
+        .iter()
+        .position(|byte| !is_part(byte))
+        .map_or(input.len(), |length| begin + length);
     let number: Vec<u8> = match random.random_range(0..3) {
         0 => PITFALLS[random.random_range(0..20)].to_vec(),
         1 => random.random_range(0..1000_u32).to_string().into_bytes(),
@@ -255,7 +323,8 @@ fn replace_number(input: &mut Vec<u8>, random: &mut impl Rng) {
 fn swap_lines(input: &mut Vec<u8>, random: &mut impl Rng) {
     let mut lines: Vec<&[u8]> = input.split_inclusive(|byte| *byte == b'\n').collect();
     if lines.len() > 1 {
-        let (one, other) = (random.random_range(0..lines.len()), random.random_range(0..lines.len()));
+        let (one, other) =
+            (random.random_range(0..lines.len()), random.random_range(0..lines.len()));
         lines.swap(one, other);
         *input = lines.concat();
     }

@@ -15,12 +15,15 @@ pub fn files(folders: &[&str], endings: &[&str]) -> Vec<Vec<u8>> {
         collect(&root().join(folder), endings, &mut paths);
     }
     paths.sort();
-    let read = |path: &PathBuf| fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let read = |path: &PathBuf| {
+        fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
     paths.iter().map(read).collect()
 }
 
 fn collect(folder: &Path, endings: &[&str], paths: &mut Vec<PathBuf>) {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             collect(&path, endings, paths);
@@ -40,7 +43,8 @@ pub fn quoted(files: &[&str]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     for file in files {
         let path = root().join(file);
-        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text =
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let parts = text.split('"').skip(1).step_by(2);
         let usable = parts.filter(|part| part.len() > 2 && !part.contains('{'));
         found.extend(usable.map(|part| part.replace("\\n", "\n").into_bytes()));

@@ -48,9 +48,14 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let chosen: Vec<&Target> = match options.targets.is_empty() {
         true => TARGETS.iter().collect(),
-        false => TARGETS.iter().filter(|target| options.targets.iter().any(|name| name == target.name)).collect(),
+        false => TARGETS
+            .iter()
+            .filter(|target| options.targets.iter().any(|name| name == target.name))
+            .collect(),
     };
-    if let Some(unknown) = options.targets.iter().find(|name| !TARGETS.iter().any(|target| target.name == **name)) {
+    if let Some(unknown) =
+        options.targets.iter().find(|name| !TARGETS.iter().any(|target| target.name == **name))
+    {
         eprintln!("error: there is no target '{unknown}'; --list shows all");
         return ExitCode::from(2);
     }
@@ -75,8 +80,11 @@ fn main() -> ExitCode {
     let most = 6 << 30;
     let _ = setrlimit(Resource::As, Rlimit { current: Some(most), maximum: Some(most) });
     panic::set_hook(Box::new(|_| ()));
-    let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |count| count.get()));
-    let each = Duration::from_secs_f64(60.0 * options.minutes * threads as f64 / chosen.len() as f64);
+    let threads = options
+        .threads
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |count| count.get()));
+    let each =
+        Duration::from_secs_f64(60.0 * options.minutes * threads as f64 / chosen.len() as f64);
     let seed = options.seed.unwrap_or_else(|| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         now.map_or(0, |passed| passed.as_nanos() as u64)
@@ -88,7 +96,9 @@ fn main() -> ExitCode {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    let Some(target) = waiting.lock().expect("nobody panics here").next() else { return };
+                    let Some(target) = waiting.lock().expect("nobody panics here").next() else {
+                        return;
+                    };
                     let found = run_one(target, seed, &options, each);
                     *runs.lock().expect("nobody panics here") += found.runs;
                     *faults.lock().expect("nobody panics here") += u32::from(found.fault.is_some());
@@ -96,7 +106,8 @@ fn main() -> ExitCode {
             });
         }
     });
-    let (runs, faults) = (runs.into_inner().expect("all have ended"), faults.into_inner().expect("all have ended"));
+    let (runs, faults) =
+        (runs.into_inner().expect("all have ended"), faults.into_inner().expect("all have ended"));
     println!("{runs} runs, {faults} faults");
     ExitCode::from(u8::from(faults > 0))
 }
@@ -110,7 +121,8 @@ fn run_one(target: &Target, seed: u64, options: &Options, each: Duration) -> Fou
     };
     let write = |name: String, input: &[u8]| {
         let path = options.folder.join(name);
-        let written = std::fs::create_dir_all(&options.folder).and_then(|()| std::fs::write(&path, input));
+        let written =
+            std::fs::create_dir_all(&options.folder).and_then(|()| std::fs::write(&path, input));
         written.unwrap_or_else(|error| eprintln!("error: {}: {error}", path.display()));
         path
     };

@@ -42,8 +42,16 @@ use crate::examples::{files, quoted, texts};
 pub const TARGETS: &[Target] = &[
     Target { name: "swf", examples: swf_examples, run: swf_log },
     Target { name: "swf-packed", examples: packed_examples, run: packed_log },
-    Target { name: "sacct", examples: sacct_examples, run: |_, input| import(Format::Sacct, input) },
-    Target { name: "sacct-json", examples: sacct_json_examples, run: |_, input| import(Format::Sacct, input) },
+    Target {
+        name: "sacct",
+        examples: sacct_examples,
+        run: |_, input| import(Format::Sacct, input),
+    },
+    Target {
+        name: "sacct-json",
+        examples: sacct_json_examples,
+        run: |_, input| import(Format::Sacct, input),
+    },
     Target { name: "pbs", examples: pbs_examples, run: |_, input| import(Format::Pbs, input) },
     Target { name: "lsf", examples: lsf_examples, run: |_, input| import(Format::Lsf, input) },
     Target { name: "machine-file", examples: machine_files, run: machine_file },
@@ -176,9 +184,14 @@ fn import(format: Format, input: &[u8]) -> String {
             let intake = imported.intake();
             assert_eq!(intake.records, intake.usable + intake.steps + intake.skipped());
             let mut log = Vec::new();
-            swf::write(&mut log, imported.comments(None).iter().map(String::as_str), imported.records())
-                .expect("memory can be written to");
-            let again: Result<Vec<_>, _> = swf::records(&log, "log.swf", BadRecords::Stop).collect();
+            swf::write(
+                &mut log,
+                imported.comments(None).iter().map(String::as_str),
+                imported.records(),
+            )
+            .expect("memory can be written to");
+            let again: Result<Vec<_>, _> =
+                swf::records(&log, "log.swf", BadRecords::Stop).collect();
             again.expect("what was imported is a log");
         }
         answer += &told(imported);
@@ -187,7 +200,8 @@ fn import(format: Format, input: &[u8]) -> String {
 }
 
 fn sacct_examples() -> Vec<Vec<u8>> {
-    let mut all = files(&["crates/workloads/src/records/sacct/json/samples", "examples"], &[".txt"]);
+    let mut all =
+        files(&["crates/workloads/src/records/sacct/json/samples", "examples"], &[".txt"]);
     all.extend(quoted(&["crates/workloads/src/records/tests.rs"]));
     all
 }
@@ -239,14 +253,31 @@ fn machine_file(place: &Place, input: &[u8]) -> String {
 }
 
 fn machines() -> Vec<Vec<u8>> {
-    texts(&["64", "cab", "demo", "catalyst(processors=12, seed=3)", "cab(nodes=100)", "machine.toml", "curves.csv", "curves.csv:8"])
+    texts(&[
+        "64",
+        "cab",
+        "demo",
+        "catalyst(processors=12, seed=3)",
+        "cab(nodes=100)",
+        "machine.toml",
+        "curves.csv",
+        "curves.csv:8",
+    ])
 }
 
 fn budgets() -> Vec<Vec<u8>> {
     texts(&[
-        "60%", "15.36 kW", "1.2MW", "100%, 5GJ per day", "weekdays 14:00-18:00: 80%, else 100%",
-        "Sat, Sun 22:00-06:00: 3kW; 2026-12-24..2026-12-26: 50%; else unlimited", "unlimited", "50W + 3%", "feed.csv",
-        "every 15 min: 5kWh", "Jan-Mar: 10kW\nelse: 20kW",
+        "60%",
+        "15.36 kW",
+        "1.2MW",
+        "100%, 5GJ per day",
+        "weekdays 14:00-18:00: 80%, else 100%",
+        "Sat, Sun 22:00-06:00: 3kW; 2026-12-24..2026-12-26: 50%; else unlimited",
+        "unlimited",
+        "50W + 3%",
+        "feed.csv",
+        "every 15 min: 5kWh",
+        "Jan-Mar: 10kW\nelse: 20kW",
     ])
 }
 
@@ -290,15 +321,25 @@ fn budget_file(_: &Place, input: &[u8]) -> String {
     let calendar = dates.calendar.as_ref().expect("dates are known");
     let zone = calendar.zone();
     let bases = [TimeBase::Log(Ok(zone)), TimeBase::Wall(zone)];
-    let all = bases.map(|base| text(input, |text| Limits::parse(text, Path::new(FILE), &machine, &base)));
+    let all =
+        bases.map(|base| text(input, |text| Limits::parse(text, Path::new(FILE), &machine, &base)));
     all.concat()
 }
 
 fn calendars() -> Vec<Vec<u8>> {
     texts(&[
-        "1996-09-23T14:00:31+02:00[Europe/Stockholm]", "2026-01-01", "2026-03-29T02:30 Europe/Berlin", "851779231 UTC",
-        "weekdays 14:00-18:00", "Sat, Sun", "2026-12-24..2026-12-26", "22:00-06:00", "Jan-Mar weekends 10:00-12:30",
-        "every 2nd day", "21.5", "2026-11-15 22:00",
+        "1996-09-23T14:00:31+02:00[Europe/Stockholm]",
+        "2026-01-01",
+        "2026-03-29T02:30 Europe/Berlin",
+        "851779231 UTC",
+        "weekdays 14:00-18:00",
+        "Sat, Sun",
+        "2026-12-24..2026-12-26",
+        "22:00-06:00",
+        "Jan-Mar weekends 10:00-12:30",
+        "every 2nd day",
+        "21.5",
+        "2026-11-15 22:00",
     ])
 }
 
@@ -311,8 +352,16 @@ fn calendar(_: &Place, input: &[u8]) -> String {
 
 fn tariffs() -> Vec<Vec<u8>> {
     texts(&[
-        "0.32EUR/kWh", "450g/kWh", "weekdays 7:00-20:00: 0.40EUR/kWh, else 25ct/kWh", "120EUR/kW", "prices.csv:price repeat",
-        "21.5C", "Jun-Aug: 25C, else 8C", "-3.5C", "12.5 $/MWh", "0.3 GBP per kWh",
+        "0.32EUR/kWh",
+        "450g/kWh",
+        "weekdays 7:00-20:00: 0.40EUR/kWh, else 25ct/kWh",
+        "120EUR/kW",
+        "prices.csv:price repeat",
+        "21.5C",
+        "Jun-Aug: 25C, else 8C",
+        "-3.5C",
+        "12.5 $/MWh",
+        "0.3 GBP per kWh",
     ])
 }
 
@@ -359,9 +408,15 @@ fn policies() -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> =
         PolicySpec::all().into_iter().map(|policy| policy.to_string().into_bytes()).collect();
     all.extend(texts(&[
-        "easy(order=aged(7s))", "pb-guided(lower=2, upper=4, threshold=600s)", "parm(window=10, guard=60s, rigid)",
-        "share(use=measured, predict=last)", "external(python3 first_fit.py, limit=10s, wants=caps+sizes, believes=rated)",
-        "utility(heuristic=max, every=60s)", "rmap-adaptive(order=aged)", "ppartition(sharing=equal)", "uniform(cap=60W)",
+        "easy(order=aged(7s))",
+        "pb-guided(lower=2, upper=4, threshold=600s)",
+        "parm(window=10, guard=60s, rigid)",
+        "share(use=measured, predict=last)",
+        "external(python3 first_fit.py, limit=10s, wants=caps+sizes, believes=rated)",
+        "utility(heuristic=max, every=60s)",
+        "rmap-adaptive(order=aged)",
+        "ppartition(sharing=equal)",
+        "uniform(cap=60W)",
     ]));
     all.extend(quoted(&["crates/core/src/policy/spec.rs"]));
     all
@@ -378,8 +433,15 @@ fn policy(_: &Place, input: &[u8]) -> String {
 
 fn workloads() -> Vec<Vec<u8>> {
     let mut all = texts(&[
-        "demo", "lublin(jobs=20, load=0.9, seed=3)", "lublin(jobs=5, kind=batch)", "rmap(jobs=9, seed=1)", "cab(jobs=10)",
-        "swf(log.swf, enlarge=20%)", "records(file=sacct.txt, zone=Europe/Berlin)", "essc(jobs=10)", "log.swf[100..200]",
+        "demo",
+        "lublin(jobs=20, load=0.9, seed=3)",
+        "lublin(jobs=5, kind=batch)",
+        "rmap(jobs=9, seed=1)",
+        "cab(jobs=10)",
+        "swf(log.swf, enlarge=20%)",
+        "records(file=sacct.txt, zone=Europe/Berlin)",
+        "essc(jobs=10)",
+        "log.swf[100..200]",
     ]);
     all.extend(quoted(&["crates/workloads/src/source.rs"]));
     all
@@ -402,7 +464,8 @@ fn workload(_: &Place, input: &[u8]) -> String {
 }
 
 fn profile_files() -> Vec<Vec<u8>> {
-    let mut all = files(&["tests/cmd", "examples"], &["profiles.csv", "rows.csv", "measurements.csv"]);
+    let mut all =
+        files(&["tests/cmd", "examples"], &["profiles.csv", "rows.csv", "measurements.csv"]);
     all.extend(texts(&[
         "application,nodes,cores,cap_w,time_s,power_w,origin\nEP,1,1,40,2,80,predicted\nEP,1,1,100,1,200,predicted\n",
         "application,nodes,cores,cap_w,time_s,energy_j\nLU,2,16,60,100.5,22000\n\"LU, big\",2,16,80,90.25,25000\n",
@@ -484,7 +547,8 @@ fn task_files() -> Vec<Vec<u8>> {
 fn tasks(_: &Place, input: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(input) else { return "no text".to_owned() };
     let mut parts = text.split(BETWEEN);
-    let [machines, entries, utilities, tasks] = std::array::from_fn(|_| parts.next().unwrap_or_default());
+    let [machines, entries, utilities, tasks] =
+        std::array::from_fn(|_| parts.next().unwrap_or_default());
     let path = Path::new(FILE);
     let (tables, utilities) =
         (Tables::parse((machines, path), (entries, path)), Utilities::parse(utilities, path));
@@ -560,7 +624,9 @@ fn agent_config(place: &Place, input: &[u8]) -> String {
 
 fn requests() -> Vec<Vec<u8>> {
     let mut all = texts(&[
-        "\x07\"status\"\n", "\x30{\"show\":{\"job\":7}}\n\"queue\"\n", "\x05{\"budget\":{\"set\":\"60%\"}}\n",
+        "\x07\"status\"\n",
+        "\x30{\"show\":{\"job\":7}}\n\"queue\"\n",
+        "\x05{\"budget\":{\"set\":\"60%\"}}\n",
         "\x7f{\"protocol\":\"2.0\",\"history\":{\"job\":null,\"after\":0,\"limit\":10}}\n",
         "\x10{\"cancel\":{\"jobs\":[1,2,3]}}\n{\"hold\":{\"jobs\":[1]}}\n{\"release\":{\"jobs\":[1]}}\n",
         "\x20{\"forecast\":{\"budget\":[{\"after\":60000,\"limit\":\"500W\"}],\"policy\":\"share\",\"percent\":50}}\n",
@@ -610,8 +676,13 @@ fn request_lines(_: &Place, input: &[u8]) -> String {
 
 fn replies() -> Vec<Vec<u8>> {
     texts(&[
-        "\"stopping\"", "{\"error\":{\"kind\":\"malformed\",\"message\":\"no\"}}", "{\"queue\":[]}", "{\"submitted\":{\"job\":7,\"remark\":null}}",
-        "{\"done\":[{\"job\":7,\"refusal\":null}]}", "{\"history\":[]}", "{\"budget\":{\"limit\":100000}}",
+        "\"stopping\"",
+        "{\"error\":{\"kind\":\"malformed\",\"message\":\"no\"}}",
+        "{\"queue\":[]}",
+        "{\"submitted\":{\"job\":7,\"remark\":null}}",
+        "{\"done\":[{\"job\":7,\"refusal\":null}]}",
+        "{\"history\":[]}",
+        "{\"budget\":{\"limit\":100000}}",
     ])
 }
 
@@ -626,8 +697,14 @@ fn reply(_: &Place, input: &[u8]) -> String {
 
 fn agent_messages() -> Vec<Vec<u8>> {
     let mut all = texts(&[
-        "\"read\"", "{\"number\":1,\"read\":null}", "{\"set\":{\"caps\":{\"node\":120000},\"lease\":60000}}", "{\"watch\":{\"period\":1000}}",
-        "{\"sample\":{\"at\":1,\"domains\":[]}}", "{\"answer\":{\"number\":1}}", "\"release\"", "{\"hello\":{\"protocol\":\"1.0\",\"name\":\"a\"}}",
+        "\"read\"",
+        "{\"number\":1,\"read\":null}",
+        "{\"set\":{\"caps\":{\"node\":120000},\"lease\":60000}}",
+        "{\"watch\":{\"period\":1000}}",
+        "{\"sample\":{\"at\":1,\"domains\":[]}}",
+        "{\"answer\":{\"number\":1}}",
+        "\"release\"",
+        "{\"hello\":{\"protocol\":\"1.0\",\"name\":\"a\"}}",
     ]);
     all.extend(quoted(&["crates/agent/src/wire.rs"]));
     all
@@ -674,7 +751,10 @@ fn slurm_listings(_: &Place, input: &[u8]) -> String {
 }
 
 fn slurm_answers() -> Vec<Vec<u8>> {
-    files(&[RECORDED], &["jobs.json", "nodes.json", "partitions.json", "licences.json", "reservations.json"])
+    files(
+        &[RECORDED],
+        &["jobs.json", "nodes.json", "partitions.json", "licences.json", "reservations.json"],
+    )
 }
 
 fn slurm_answer(_: &Place, input: &[u8]) -> String {
@@ -683,7 +763,8 @@ fn slurm_answer(_: &Place, input: &[u8]) -> String {
         let _ = (answer.complaint(), answer.version(), answer.error_numbers());
         let jobs = answer.jobs().map(|jobs| listed(&jobs.read, &jobs.unread));
         let nodes = answer.nodes().map(|nodes| listed(&nodes.read, &nodes.unread));
-        let _ = (answer.partitions(), answer.licences(), answer.reservations(), answer.sinfo_nodes());
+        let _ =
+            (answer.partitions(), answer.licences(), answer.reservations(), answer.sinfo_nodes());
         jobs.and(nodes).map(|_| ())
     })
 }
@@ -716,7 +797,8 @@ fn rest_answer(place: &Place, input: &[u8]) -> String {
     LISTENER.with_borrow_mut(|listener| {
         let path = place.path("socket");
         if listener.as_ref().is_none_or(|(of, _)| *of != path) {
-            *listener = Some((path.clone(), UnixListener::bind(&path).expect("a socket can be made")));
+            *listener =
+                Some((path.clone(), UnixListener::bind(&path).expect("a socket can be made")));
         }
         let (path, listener) = listener.as_ref().expect("it was made");
         let address: Address = format!("unix:{}", path.display()).parse().expect("an address");
@@ -747,8 +829,18 @@ fn rest_answer(place: &Place, input: &[u8]) -> String {
 
 fn slurm_phrases() -> Vec<Vec<u8>> {
     texts(&[
-        "n[1-3,7],m[01-10]x", "n1", "rack[1-2]node[001-004]", "busbar app=EP slowdown=30% nodes=2-8 malleable", "busbar app=ep",
-        "1-5,7%3", "101_[1-10:2%4]", "slurm 23.11.4", "26.05.3", "22.05.8-pre1", "unix:/run/slurmrestd.sock", "localhost:6820",
+        "n[1-3,7],m[01-10]x",
+        "n1",
+        "rack[1-2]node[001-004]",
+        "busbar app=EP slowdown=30% nodes=2-8 malleable",
+        "busbar app=ep",
+        "1-5,7%3",
+        "101_[1-10:2%4]",
+        "slurm 23.11.4",
+        "26.05.3",
+        "22.05.8-pre1",
+        "unix:/run/slurmrestd.sock",
+        "localhost:6820",
         "http://[::1]:6820",
     ])
 }
@@ -769,8 +861,27 @@ fn slurm_words(_: &Place, input: &[u8]) -> String {
 
 fn quantities() -> Vec<Vec<u8>> {
     texts(&[
-        "15.36 kW", "100W", "1.5MW", "42mW", "5GJ", "3.6kWh", "60%", "0.5 %", "10min", "1.5 h", "3d", "90s", "250ms", "21.5C", "2-8",
-        "+caps", "caps,sizes", "idle for 300s, keep 1 spare", "0.5x", "unlimited", "100%, 5GJ per day",
+        "15.36 kW",
+        "100W",
+        "1.5MW",
+        "42mW",
+        "5GJ",
+        "3.6kWh",
+        "60%",
+        "0.5 %",
+        "10min",
+        "1.5 h",
+        "3d",
+        "90s",
+        "250ms",
+        "21.5C",
+        "2-8",
+        "+caps",
+        "caps,sizes",
+        "idle for 300s, keep 1 spare",
+        "0.5x",
+        "unlimited",
+        "100%, 5GJ per day",
     ])
 }
 
@@ -791,7 +902,17 @@ fn quantity(_: &Place, input: &[u8]) -> String {
 }
 
 fn arrays() -> Vec<Vec<u8>> {
-    texts(&["1-10", "1-10:2", "1-10%3", "1,5,7-9", "7.3", "12.[1-4]", "22:00: 60%; 06:00: 100%", "0-3,8", "0-63:2"])
+    texts(&[
+        "1-10",
+        "1-10:2",
+        "1-10%3",
+        "1,5,7-9",
+        "7.3",
+        "12.[1-4]",
+        "22:00: 60%; 06:00: 100%",
+        "0-3,8",
+        "0-63:2",
+    ])
 }
 
 fn array(_: &Place, input: &[u8]) -> String {
