@@ -61,9 +61,9 @@ fn every_record_of_every_log_is_accounted_for() {
 
 fn account_for_every_record(logs: &[PathBuf]) {
     for path in logs {
-        let mut log = swf::read_path(&path, BadRecords::Stop).unwrap();
+        let mut log = swf::read_path(path, BadRecords::Stop).unwrap();
         let mut lines = Vec::new();
-        let packed = std::fs::File::open(&path).unwrap();
+        let packed = std::fs::File::open(path).unwrap();
         match path.extension().is_some_and(|ending| ending == "gz") {
             true => MultiGzDecoder::new(packed).read_to_end(&mut lines).unwrap(),
             false => (&packed).read_to_end(&mut lines).unwrap(),
@@ -118,7 +118,7 @@ fn moldable_jobs_of_every_log_run_as_their_profiles_say() {
 fn run_as_profiles_say(logs: &[PathBuf]) {
     let profiles = cab::generate(Preset::Cab, 1);
     for path in logs {
-        let log = swf::read_path(&path, BadRecords::Stop).unwrap().workload;
+        let log = swf::read_path(path, BadRecords::Stop).unwrap().workload;
         let nodes = log.processors().unwrap();
         let machine = Machine { nodes, ..Machine::cab() };
         let jobs = log.jobs().iter().zip(log.run_times()).zip((1..=profiles.len() as u32).cycle());

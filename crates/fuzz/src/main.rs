@@ -117,7 +117,7 @@ fn run_one(target: &Target, seed: u64, options: &Options, each: Duration) -> Fou
     let goes_on = |runs: u64| match options.runs {
         Some(most) => runs < most,
         // The clock is not asked each time.
-        None => runs % 16 != 0 || begun.elapsed() < each,
+        None => !runs.is_multiple_of(16) || begun.elapsed() < each,
     };
     let write = |name: String, input: &[u8]| {
         let path = options.folder.join(name);

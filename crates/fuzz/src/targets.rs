@@ -31,9 +31,9 @@ use busbar::utility::Utilities;
 use busbar::variation::csv::Table;
 use busbar::variation::runs::Runs;
 use busbar::workload::Source;
+use busbar::workload::essc::Tasks;
 use busbar::workload::records::{Format, Importer, Options};
 use busbar::workload::swf::{self, BadRecords, SwfError};
-use busbar::workload::tasks::Tasks;
 
 use crate::engine::{Place, Target};
 use crate::examples::{files, quoted, texts};
@@ -357,7 +357,10 @@ fn calendar(_: &Place, input: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(input) else { return "no text".to_owned() };
     let rules = busbar::budget::parse_rules(text);
     let when = busbar::calendar::When::parse(text).map(|_| ());
-    round_trip::<Calendar>(text) + &round_trip::<Condition>(text) + &told(rules) + &told(when)
+    round_trip::<Calendar>(text)
+        + &round_trip::<Condition>(text)
+        + &told(rules)
+        + if when.is_ok() { "a time" } else { "no time" }
 }
 
 fn tariffs() -> Vec<Vec<u8>> {
@@ -913,6 +916,5 @@ fn arrays() -> Vec<Vec<u8>> {
 fn array(_: &Place, input: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(input) else { return "no text".to_owned() };
     told(text.parse::<busbar::live::array::ArraySpec>())
-        + &told(text.parse::<busbar::live::array::Part>())
         + &told(text.parse::<busbar::live::schedule::ScheduleSpec>())
 }
