@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use busbar::agent::client::{Address, Client};
 use busbar::agent::wire::{Answer, Caps, Request};
 use busbar::units::Watts;
+use busbar_needs::needs;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -146,11 +147,9 @@ fn an_operator_restores_limits_without_an_agent() {
     assert_eq!(node.limits(), [100, 100]);
 }
 
+#[needs(root)]
 #[test]
 fn other_users_are_refused_by_the_kernels_word() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
     let node = Node::new();
     fs::set_permissions(node.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let agent = node.start();
@@ -174,12 +173,9 @@ fn other_users_are_refused_by_the_kernels_word() {
 }
 
 /// What an ordinary user has prepared, so that an agent of root's writes their limits and to their files.
+#[needs(root)]
 #[test]
 fn what_somebody_else_prepared_is_not_used() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can give a folder to somebody else");
-        return;
-    }
     let node = Node::new();
     let path = |name: &str| node.0.path().join(name);
     let mut agent = node.start();

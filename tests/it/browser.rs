@@ -14,6 +14,7 @@ use busbar::reproduce::papers;
 use busbar::scenario::Scenario;
 use busbar::workload::demo::demo;
 use busbar::workload::{Source, SourceDefaults, Workload};
+use busbar_needs::needs;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -60,9 +61,10 @@ const WINDOW: &str = "(() => { const [a, b] = document.getElementById('schedule'
 /// The nodes that the schedule shows.
 const LANES: &str = "document.getElementById('schedule').chart.y.range";
 
+#[needs(chromium)]
 #[test]
 fn the_demo_report_works_in_a_browser() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let workload = demo();
     let mut runs = digests(&workload, 256, &["easy-power", "pb-guided", "parm"], "60%");
     runs.extend(digests(&workload, 256, &["easy", "conservative"], "100%"));
@@ -277,9 +279,10 @@ fn colour_of(browser: &mut Browser, policy: &str) -> String {
 }
 
 /// One colour for one policy: under another budget, and in the tables.
+#[needs(chromium)]
 #[test]
 fn a_policy_keeps_its_colour() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let mut workload = demo();
     workload.slice(0..300);
     let mut runs = digests(&workload, 256, &["easy-power", "pb-guided", "share"], "60%");
@@ -304,9 +307,10 @@ fn a_policy_keeps_its_colour() {
 }
 
 /// On a phone in the dark nothing is wider than the screen, and what there is not is said.
+#[needs(chromium)]
 #[test]
 fn a_report_fits_a_phone() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let (_folder, file) = written("easy on demo", &digests(&demo(), 256, &["easy"], "80%"));
     browser.open(&file, Looks::PHONE);
     assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "dark");
@@ -347,9 +351,10 @@ fn a_report_fits_a_phone() {
 
 /// More jobs than a page shows one by one: it says what it leaves out, shades it, and tells of it where one points. A
 /// job that is there is found by zooming.
+#[needs(chromium)]
 #[test]
 fn a_report_of_too_many_jobs_says_what_it_leaves_out() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let runs = digests_with(200, &demo(), 256, &["easy"], "none");
     let (_folder, file) = written("Too many", &runs);
     browser.open(&file, Looks::DESK);
@@ -396,7 +401,7 @@ fn the_picture_of_the_readme() {
         .output()
         .unwrap();
     assert!(compared.status.success(), "{}", String::from_utf8_lossy(&compared.stderr));
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     browser.open(&folder.path().join("report.html"), Looks::DESK);
     // An eighth of the time, so that single changes can be seen.
     let whole = browser.evaluate(WINDOW).as_f64().unwrap();
@@ -436,7 +441,7 @@ fn a_report_of_100_000_jobs_opens() {
         let (_folder, file) = written(&format!("100 000 jobs, {count} runs"), &runs[..count]);
         for _ in 0..3 {
             // A new browser each time: it remembers scripts that it has seen.
-            let Some(mut browser) = Browser::start() else { return };
+            let mut browser = Browser::start();
             println!("all charts are drawn after {} ms", browser.open(&file, Looks::DESK));
             assert_eq!(browser.complaints(), [""; 0]);
         }

@@ -14,6 +14,7 @@ use busbar::units::{Instant, Span, Watts};
 use busbar::workload::Workload;
 use busbar::workload::demo::demo;
 use busbar::workload::swf::{self, BadRecords};
+use busbar_needs::needs;
 
 fn dated(workload: Workload, start: &str) -> Workload {
     workload.dated(Ok(start.parse().unwrap()))
@@ -198,12 +199,10 @@ fn what_has_no_price_is_not_free() {
 }
 
 /// The header of a log of the archive says when it starts, and where.
+#[needs(logs)]
 #[test]
 fn logs_of_the_archive_have_dates() {
-    let Some(folder) = std::env::var_os("BUSBAR_TRACES").map(PathBuf::from) else {
-        eprintln!("skipped: BUSBAR_TRACES does not name a folder of logs");
-        return;
-    };
+    let folder = PathBuf::from(std::env::var_os("BUSBAR_TRACES").unwrap());
     for (file, start) in [
         // As the headers say: 'Mon Sep 23 14:00:31 CEST 1996', 'Tue Jan 30 08:37:58 PST 2007',
         // 'Fri Apr 24 18:11:04 PDT 1998'.
@@ -223,16 +222,11 @@ fn logs_of_the_archive_have_dates() {
 }
 
 /// A kilowatt through the year 2023 in Germany.
+#[needs(power)]
 #[test]
 fn a_year_of_carbon_intensity_is_read_as_it_is() {
-    let folder = std::env::var_os("BUSBAR_POWER").map(PathBuf::from);
-    let path = folder.map(|folder| folder.join("carbon_intensity_2023_hourly.csv"));
-    let Some(path) = path.filter(|path| path.exists()) else {
-        eprintln!(
-            "skipped: BUSBAR_POWER does not name a folder with carbon_intensity_2023_hourly.csv"
-        );
-        return;
-    };
+    let folder = PathBuf::from(std::env::var_os("BUSBAR_POWER").unwrap());
+    let path = folder.join("carbon_intensity_2023_hourly.csv");
     let text = std::fs::read_to_string(&path).unwrap();
     let column = |line: &str| line.split(',').nth(2).unwrap().parse::<f64>().unwrap();
     let sum: f64 = text.lines().skip(1).map(column).sum();

@@ -1,5 +1,5 @@
 //! The daemon's page in a real browser, against a real daemon: jobs, budgets and plans through the page, and what
-//! the daemon says about them. Where there is no browser nothing is tested, and that is said.
+//! the daemon says about them. Where there is no browser these tests are ignored.
 //!
 //! `BUSBAR_AXE` names the script of axe-core, which looks for what keeps people with other eyes and hands out; `./check`
 //! fetches it. `BUSBAR_SCREENSHOTS=DIR` leaves pictures to look at.
@@ -8,6 +8,7 @@ use std::fs;
 
 use busbar::policy::PolicySpec;
 use busbar::units::Watts;
+use busbar_needs::needs;
 use serde_json::{Value, json};
 
 use crate::devtools::{Browser, Looks, Plot};
@@ -44,19 +45,37 @@ fn text(id: &str) -> String {
 
 /// What is wrong with the page for people who do not see it, or use no mouse.
 fn assert_accessible(browser: &mut Browser, what: &str) {
-    let Some(file) = std::env::var_os("BUSBAR_AXE") else {
-        println!("skipped: axe-core on {what}; BUSBAR_AXE does not name its script");
-        return;
-    };
+    if let Some(found) = axe(browser) {
+        let grave = |one: &&Value| one["impact"] == "serious" || one["impact"] == "critical";
+        let grave: Vec<&Value> = found.iter().filter(grave).collect();
+        assert!(grave.is_empty(), "{what}: {grave:#?}");
+    }
+}
+
+/// What axe-core finds on the page that is shown; nothing without axe-core, which one of the tests says is missing.
+fn axe(browser: &mut Browser) -> Option<Vec<Value>> {
+    let file = std::env::var_os("BUSBAR_AXE")?;
     browser.evaluate(&format!("{}; true", fs::read_to_string(file).unwrap()));
     let found = browser.evaluate(
         "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(
            ({ id, impact, nodes }) => ({ id, impact, where: nodes.map(({ html }) => html).slice(0, 5) })))",
     );
-    let grave = |one: &&Value| one["impact"] == "serious" || one["impact"] == "critical";
-    let grave: Vec<&Value> = found.as_array().unwrap().iter().filter(grave).collect();
-    println!("{what}: axe-core found {found}");
-    assert!(grave.is_empty(), "{what}: {grave:#?}");
+    Some(found.as_array().unwrap().clone())
+}
+
+/// The other tests ask axe-core as they go, where it is there: it is there, and sees what they would not want.
+#[needs(chromium, axe)]
+#[test]
+fn axe_core_sees_a_picture_without_words() {
+    let mut browser = Browser::start();
+    let served = Served::new(4);
+    browser.look(Looks::DESK);
+    browser.visit(&served.page);
+    browser.wait_until(&format!("{} === 'of 400.0 W'", text("allowed")));
+    assert_accessible(&mut browser, "the page as it is");
+    browser.evaluate("document.body.append(new Image()); true");
+    let found = axe(&mut browser).unwrap();
+    assert!(found.iter().any(|one| one["id"] == "image-alt"), "{found:#?}");
 }
 
 /// Complaints but for requests that were refused, as they had to be: browsers write these down, too.
@@ -65,9 +84,10 @@ fn complaints(browser: &Browser, served: &Served, refused: &str) -> Vec<String> 
     all.into_iter().filter(|one| refused.is_empty() || !one.contains(refused)).collect()
 }
 
+#[needs(chromium)]
 #[test]
 fn jobs_and_budget_through_the_page() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let served = Served::new(4);
     browser.look(Looks::DESK);
     browser.visit(&served.page);
@@ -198,9 +218,10 @@ fn jobs_and_budget_through_the_page() {
 }
 
 /// On a phone in the dark nothing is wider than the screen. Everything can be reached by keys.
+#[needs(chromium)]
 #[test]
 fn the_page_on_a_phone_and_by_keys() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let served = Served::new(100);
     served.command(&["submit", "-N", "60", "-t", "10h", "--", "sh", "-c", UNTIL_GO]);
     served.command(&["submit", "-N", "60", "-t", "10h", "--", "sh", "-c", UNTIL_GO]);
@@ -262,9 +283,10 @@ fn the_page_on_a_phone_and_by_keys() {
 }
 
 /// A daemon that is gone is missed, and one that is back is found.
+#[needs(chromium)]
 #[test]
 fn a_lost_connection_is_said_and_heals() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let mut served = Served::new(4);
     browser.look(Looks::DESK);
     browser.visit(&served.page);
@@ -284,9 +306,10 @@ fn a_lost_connection_is_said_and_heals() {
 /// Ten thousand waiting jobs and a thousand nodes: the page shows some of them, and leaves what is shown as it is when the
 /// same list comes again. How long that holds the page up is printed. The jobs are held, so that the daemon has no plan
 /// to make for them, which takes longer than a test may.
+#[needs(chromium)]
 #[test]
 fn a_long_queue_is_shown_and_kept() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let served = Served::new(1000);
     served.command(&["submit", "-N", "1000", "-t", "10h", "--", "sh", "-c", UNTIL_GO]);
     for _ in 0..10 {
@@ -341,9 +364,10 @@ fn in_sight(browser: &mut Browser, selector: &str) -> bool {
 }
 
 /// People are called by their names, the page by that of the cluster, and buttons are in sight on usual screens.
+#[needs(chromium)]
 #[test]
 fn names_and_buttons_are_in_sight() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let served = Served::new(4);
     served.command(&["submit", "-N", "4", "-t", "10h", "--", "sh", "-c", UNTIL_GO]);
     served.command(&[
@@ -427,9 +451,10 @@ fn names_and_buttons_are_in_sight() {
 }
 
 /// Jobs that are over, the energy of users and accounts, and the power of the past.
+#[needs(chromium)]
 #[test]
 fn the_past_on_the_page() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let served = Served::new(4);
     // Jobs of one node begin in order; when the last ones are over, all are.
     served.command(&["submit", "-t", "1m", "-J", "bad", "-A", "chemistry", "--", "false"]);

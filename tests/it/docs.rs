@@ -255,8 +255,15 @@ fn targets(line: &str) -> impl Iterator<Item = &str> {
 fn every_link_in_the_documentation_leads_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages = pages();
-    for other in ["ARCHITECTURE.md", "CHANGELOG.md", "benches/README.md", "tests/frozen/README.md"]
-    {
+    for other in [
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "benches/README.md",
+        "packaging/RELEASE.md",
+        "tests/frozen/README.md",
+    ] {
         pages.push(root.join(other));
     }
     let (mut wrong, mut count) = (Vec::new(), 0);

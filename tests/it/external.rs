@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use busbar_needs::needs;
 use serde_json::Value;
 
 use crate::patience::wait_until;
@@ -55,16 +56,6 @@ fn busbar(arguments: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_busbar")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Whether programs in Python can be tested here.
-fn has_python() -> bool {
-    let found = Command::new("python3").arg("-c").arg("").status();
-    let has_it = found.is_ok_and(|status| status.success());
-    if !has_it {
-        println!("skipped: there is no python3");
-    }
-    has_it
-}
-
 fn answer(output: &Output) -> Value {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -80,11 +71,9 @@ fn complaint(policy: &str, folder: &Path) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+#[needs(python)]
 #[test]
 fn a_program_decides_as_the_built_in_policy_does() {
-    if !has_python() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("fcfs.py"), FCFS).unwrap();
     let run = |policy: &str, out: &str| {
@@ -107,11 +96,9 @@ fn the_guide_shows_the_example() {
 
 /// The example of the documentation. With caps no job is too large for the budget, so all run; and because it
 /// passes jobs that do not fit, jobs wait less than first come, first served.
+#[needs(python)]
 #[test]
 fn the_example_runs_every_job() {
-    if !has_python() {
-        return;
-    }
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/external/first_fit.py");
     let policy = format!("external(python3 {})", example.display());
     let folder = tempfile::tempdir().unwrap();
@@ -124,11 +111,9 @@ fn the_example_runs_every_job() {
 }
 
 /// Caps may change while jobs run, if the program says so beforehand.
+#[needs(python)]
 #[test]
 fn a_program_changes_running_jobs() {
-    if !has_python() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("raise.py"), RAISE).unwrap();
     let arguments = [
@@ -246,11 +231,9 @@ fn programs_that_cannot_be_started_are_named() {
 }
 
 /// An exception ends the run with its traceback and the instant; in a comparison the others go on.
+#[needs(python)]
 #[test]
 fn an_exception_ends_the_run_with_its_traceback() {
-    if !has_python() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let late = FCFS.replace(
         "    waiting += ",

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -102,6 +103,21 @@ impl Place {
     fn assert_nobody_is_left(&self) {
         until("that nobody is left", || self.processes().is_empty());
     }
+}
+
+/// Lets time pass in which whoever should stand still could do something: as long as somebody else needs to do it a few times.
+/// That takes longer on a busy machine.
+fn while_others_work() {
+    let others = Place::new();
+    let count = others.path("count");
+    let mut worker = Command::new("sh")
+        .args(["-c", "while :; do echo x >> count; sleep 0.01; done"])
+        .current_dir(others.folder.path())
+        .spawn()
+        .unwrap();
+    until("others to work", || fs::read(&count).is_ok_and(|lines| lines.len() > 20));
+    worker.kill().unwrap();
+    worker.wait().unwrap();
 }
 
 /// A test that fails leaves nobody, either.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use busbar::profile::Origin;
 use busbar::profile::csv::{Layout, Sheet};
@@ -12,22 +12,21 @@ use busbar::units::Watts;
 use busbar::variation::csv::{Table, write_relative};
 use busbar::variation::runs::Runs;
 use busbar::variation::{Curve, Ips, Knot};
+use busbar_needs::needs;
 
-/// A file of that folder; says so if there is none.
-fn measured(file: &str) -> Option<String> {
-    let folder = std::env::var_os("BUSBAR_POWER").map(PathBuf::from);
-    let Some(path) = folder.map(|folder| folder.join(file)).filter(|path| path.exists()) else {
-        eprintln!("skipped: BUSBAR_POWER does not name a folder with {file}");
-        return None;
-    };
-    Some(std::fs::read_to_string(path).unwrap())
+/// A file of that folder.
+fn measured(file: &str) -> String {
+    let folder = std::env::var("BUSBAR_POWER").expect("BUSBAR_POWER names a folder");
+    let path = Path::new(&folder).join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// 392 GPUs of one model, all at their limit of 300 W: they tie in what they draw and in nothing else.
 /// 15 kW feed fifty of them, and those must be the fifty fastest, whatever the order of the file.
+#[needs(power)]
 #[test]
 fn gpus_that_tie_in_power_are_chosen_by_speed() {
-    let Some(text) = measured("v100_sgemm_runs.csv") else { return };
+    let text = measured("v100_sgemm_runs.csv");
     let mut times: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for line in text.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
@@ -69,8 +68,8 @@ fn layout(columns: &[&str], constants: &[&str], sockets: u32) -> Layout {
     layout
 }
 
-fn sheet(file: &str, layout: &Layout) -> Option<Sheet> {
-    Some(Sheet::parse(&measured(file)?, Path::new(file), layout).unwrap())
+fn read_sheet(file: &str, layout: &Layout) -> Sheet {
+    Sheet::parse(&measured(file), Path::new(file), layout).unwrap()
 }
 
 /// Rows as policies see them, applications, and runs.
@@ -81,42 +80,37 @@ fn counts(sheet: &Sheet) -> (usize, usize, usize) {
 }
 
 /// Every published table as it is. The numbers are those of lines and distinct keys in the files, counted apart.
+#[needs(power)]
 #[test]
 fn published_tables_are_read_as_they_are() {
-    if let Some(sheet) = sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2)) {
-        // 112 settings, no two of which have the same sum of caps.
-        assert_eq!(counts(&sheet), (112, 6, 446));
-        assert!(sheet.notes.iter().any(|note| note.contains("209 rows without a cap")));
-    }
-    if let Some(sheet) = sheet("haswell_1_node_cores_and_caps.csv", &layout(&[], &[], 2)) {
-        assert_eq!(counts(&sheet), (80, 2, 80));
-    }
-    if let Some(sheet) = sheet("cluster_configurations_time_only.csv", &layout(&[], &[], 2)) {
-        assert_eq!(counts(&sheet), (153, 5, 3175));
-        let profiles = sheet.profiles();
-        let mut rows = profiles.iter().flat_map(|profile| &profile.rows);
-        assert!(rows.all(|row| row.origin == Origin::Bound));
-    }
+    let sheet = read_sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2));
+    // 112 settings, no two of which have the same sum of caps.
+    assert_eq!(counts(&sheet), (112, 6, 446));
+    assert!(sheet.notes.iter().any(|note| note.contains("209 rows without a cap")));
+    let sheet = read_sheet("haswell_1_node_cores_and_caps.csv", &layout(&[], &[], 2));
+    assert_eq!(counts(&sheet), (80, 2, 80));
+    let sheet = read_sheet("cluster_configurations_time_only.csv", &layout(&[], &[], 2));
+    assert_eq!(counts(&sheet), (153, 5, 3175));
+    let profiles = sheet.profiles();
+    let mut rows = profiles.iter().flat_map(|profile| &profile.rows);
+    assert!(rows.all(|row| row.origin == Origin::Bound));
     let of_one_node = ["nodes=1", "cores=24"];
     let power = ["power=mean_pkg_W+mean_dram_W"];
-    if let Some(sheet) = sheet("npb_ecp_cpu_cap_sweep.csv", &layout(&power, &of_one_node, 2)) {
-        assert_eq!(counts(&sheet), (220, 22, 220));
-    }
+    let sheet = read_sheet("npb_ecp_cpu_cap_sweep.csv", &layout(&power, &of_one_node, 2));
+    assert_eq!(counts(&sheet), (220, 22, 220));
     let columns = ["cap=cpu_cap_w", "size=suite", "energy=cpu_energy_j+gpu_energy_j"];
-    if let Some(sheet) = sheet("rtx6000_cpu_and_gpu_caps.csv", &layout(&columns, &of_one_node, 1)) {
-        // 38 codes with 81 pairs of caps, which have 42 different sums.
-        assert_eq!(counts(&sheet), (38 * 42, 38, 7772));
-        let settings: usize = sheet.measured.iter().map(|measured| measured.settings.len()).sum();
-        assert_eq!(settings, 38 * 81);
-    }
+    let sheet = read_sheet("rtx6000_cpu_and_gpu_caps.csv", &layout(&columns, &of_one_node, 1));
+    // 38 codes with 81 pairs of caps, which have 42 different sums.
+    assert_eq!(counts(&sheet), (38 * 42, 38, 7772));
+    let settings: usize = sheet.measured.iter().map(|measured| measured.settings.len()).sum();
+    assert_eq!(settings, 38 * 81);
 }
 
 /// On eight real nodes RMAP's policy must not be slower than the traditional one in the mean, and all jobs count.
+#[needs(power)]
 #[test]
 fn rmap_runs_on_real_tables() {
-    let Some(sheet) = sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2)) else {
-        return;
-    };
+    let sheet = read_sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2));
     let options = rmap::OnTables {
         profiles: sheet.profiles(),
         name: "haswell".to_owned(),
@@ -137,9 +131,10 @@ fn rmap_runs_on_real_tables() {
 }
 
 /// Of real GPUs only one cap was measured: quartiles differ, and nothing is claimed of tuning.
+#[needs(power)]
 #[test]
 fn ptune_says_what_real_gpus_support() {
-    let Some(text) = measured("v100_sgemm_runs.csv") else { return };
+    let text = measured("v100_sgemm_runs.csv");
     let cap = ["cap=300W".parse().unwrap()];
     let runs = Runs::parse(&text, Path::new("v100.csv"), &[], &cap).unwrap();
     let mut curves = Vec::new();

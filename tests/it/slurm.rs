@@ -1,6 +1,6 @@
 //! A real Slurm: a lab of a few nodes is started, read, acted on in every way, disturbed and taken down.
 //!
-//! Skipped, with a line that says so, where this is not run by root or Slurm cannot be installed.
+//! Only root can start one, so these tests are ignored where others run them or where there is no Slurm.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,11 @@ use busbar::slurm::cluster::{Cluster, JobUpdate};
 use busbar::slurm::commands::Commands;
 use busbar::slurm::error::SlurmError;
 use busbar::slurm::hosts::HostList;
-use busbar::slurm::lab::{CONTROLLER, Extras, Lab, packages};
+use busbar::slurm::lab::{CONTROLLER, Lab};
 use busbar::slurm::model::{Hold, Job, JobRef, JobState};
 use busbar::slurm::rest::{Credentials, Rest};
 use busbar::slurm::setup;
+use busbar_needs::needs;
 
 use crate::patience::{PATIENCE, wait_for, wait_or, wait_until};
 
@@ -61,18 +62,7 @@ fn text(output: &Output) -> String {
 }
 
 impl Running {
-    /// A lab; `None` where there cannot be one.
-    fn start(nodes: &str, mode: &str, extras: &[&str]) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: a lab of Slurm (only root can start one)");
-            return None;
-        }
-        if let Err(error) =
-            packages::ensure(Extras { rest: extras.contains(&"--rest"), accounting: false })
-        {
-            println!("skipped: a lab of Slurm ({error})");
-            return None;
-        }
+    fn start(nodes: &str, mode: &str, extras: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         // Munge wants everybody to be able to enter.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -83,7 +73,7 @@ impl Running {
         assert!(text(&up).contains("is up in"), "{}", text(&up));
         let lab = Lab::find(&place).unwrap().unwrap();
         let cluster = Commands::new(lab.programs().with_patience(PATIENCE));
-        Some(Running { folder, lab, cluster })
+        Running { folder, lab, cluster }
     }
 
     fn place(&self) -> PathBuf {
@@ -188,9 +178,10 @@ fn hosts(text: &str) -> HostList {
     text.parse().unwrap()
 }
 
+#[needs(slurm)]
 #[test]
 fn jobs_are_steered_on_a_real_slurm() {
-    let Some(running) = Running::start("4", "steer", &[]) else { return };
+    let running = Running::start("4", "steer", &[]);
     let cluster = &running.cluster;
     let up = busbar(&["lab", "up", "--nodes", "4", "--mode", "steer"], &running.place());
     assert!(text(&up).contains("is up already"), "{}", text(&up));
@@ -361,9 +352,10 @@ fn sorted(mut jobs: Vec<Job>) -> Vec<Job> {
     jobs
 }
 
+#[needs(slurm)]
 #[test]
 fn slurm_admits_jobs_within_a_budget_that_moves() {
-    let Some(running) = Running::start("4", "admit", &[]) else { return };
+    let running = Running::start("4", "admit", &[]);
     let cluster = &running.cluster;
     let reserve =
         |watts: u64| cluster.reserve("busbar", &BTreeMap::from([("power".to_owned(), watts)]));
@@ -415,9 +407,10 @@ fn slurm_admits_jobs_within_a_budget_that_moves() {
     running.down();
 }
 
+#[needs(slurm, slurmrestd)]
 #[test]
 fn slurmrestd_says_and_does_the_same() {
-    let Some(running) = Running::start("3", "steer", &["--rest"]) else { return };
+    let running = Running::start("3", "steer", &["--rest"]);
     assert_on_loopback(&running.lab);
     let cluster = &running.cluster;
     let jobs = [
@@ -460,17 +453,10 @@ fn slurmrestd_says_and_does_the_same() {
     running.down();
 }
 
+#[needs(slurm, accounting)]
 #[test]
 fn jobs_change_their_size_again_and_again_with_accounting() {
-    let extras = Extras { rest: false, accounting: true };
-    let is_wanted = std::env::var_os("BUSBAR_LAB_ACCOUNTING").is_some();
-    if !is_wanted && !packages::missing(extras).is_empty() {
-        println!(
-            "skipped: a lab with accounting (BUSBAR_LAB_ACCOUNTING=1 installs MariaDB and slurmdbd for it)"
-        );
-        return;
-    }
-    let Some(running) = Running::start("4", "steer", &["--accounting"]) else { return };
+    let running = Running::start("4", "steer", &["--accounting"]);
     assert_on_loopback(&running.lab);
     let cluster = &running.cluster;
     let number = running.submit(&["-N4", "-t300", "--wrap", "sleep infinity"], Some(NOBODY));

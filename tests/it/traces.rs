@@ -20,14 +20,11 @@ use busbar::units::Share;
 use busbar::workload::Workload;
 use busbar::workload::lublin::Lublin;
 use busbar::workload::swf::{self, BadRecords};
+use busbar_needs::needs;
 use flate2::read::MultiGzDecoder;
 
-/// The logs, or nothing and a word about it.
 fn logs() -> Vec<PathBuf> {
-    let Ok(folder) = std::env::var("BUSBAR_TRACES") else {
-        eprintln!("skipped: BUSBAR_TRACES does not name a folder of logs");
-        return Vec::new();
-    };
+    let folder = std::env::var("BUSBAR_TRACES").expect("BUSBAR_TRACES names a folder of logs");
     let mut logs: Vec<PathBuf> = std::fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("BUSBAR_TRACES={folder}: {error}"))
         .map(|entry| entry.unwrap().path())
@@ -53,10 +50,20 @@ fn generated() -> (tempfile::TempDir, PathBuf) {
 #[test]
 fn every_record_is_accounted_for() {
     let (_folder, generated) = generated();
-    for path in logs().into_iter().chain([generated]) {
-        let mut log = swf::read_path(&path, BadRecords::Stop).unwrap();
+    account_for_every_record(&[generated]);
+}
+
+#[needs(logs)]
+#[test]
+fn every_record_of_every_log_is_accounted_for() {
+    account_for_every_record(&logs());
+}
+
+fn account_for_every_record(logs: &[PathBuf]) {
+    for path in logs {
+        let mut log = swf::read_path(path, BadRecords::Stop).unwrap();
         let mut lines = Vec::new();
-        let packed = std::fs::File::open(&path).unwrap();
+        let packed = std::fs::File::open(path).unwrap();
         match path.extension().is_some_and(|ending| ending == "gz") {
             true => MultiGzDecoder::new(packed).read_to_end(&mut lines).unwrap(),
             false => (&packed).read_to_end(&mut lines).unwrap(),
@@ -98,10 +105,20 @@ fn every_record_is_accounted_for() {
 /// power that the profile says.
 #[test]
 fn moldable_jobs_run_as_their_profiles_say() {
-    let profiles = cab::generate(Preset::Cab, 1);
     let (_folder, generated) = generated();
-    for path in logs().into_iter().chain([generated]) {
-        let log = swf::read_path(&path, BadRecords::Stop).unwrap().workload;
+    run_as_profiles_say(&[generated]);
+}
+
+#[needs(logs)]
+#[test]
+fn moldable_jobs_of_every_log_run_as_their_profiles_say() {
+    run_as_profiles_say(&logs());
+}
+
+fn run_as_profiles_say(logs: &[PathBuf]) {
+    let profiles = cab::generate(Preset::Cab, 1);
+    for path in logs {
+        let log = swf::read_path(path, BadRecords::Stop).unwrap().workload;
         let nodes = log.processors().unwrap();
         let machine = Machine { nodes, ..Machine::cab() };
         let jobs = log.jobs().iter().zip(log.run_times()).zip((1..=profiles.len() as u32).cycle());
@@ -140,6 +157,7 @@ fn moldable_jobs_run_as_their_profiles_say() {
 
 /// The first 2000 jobs of each log under PARM at 80 % of the power: every job is accounted for, and the
 /// power handed out and drawn stays within the budget although jobs change all the time.
+#[needs(logs)]
 #[test]
 fn malleable_jobs_stay_within_the_budget() {
     for path in logs() {
@@ -164,6 +182,7 @@ fn malleable_jobs_stay_within_the_budget() {
 }
 
 /// Processors that are made up, no two alike, in place of those of the log.
+#[needs(logs)]
 #[test]
 fn processors_with_caps_of_their_own_stay_within_the_budget() {
     for path in logs() {
@@ -193,6 +212,7 @@ fn processors_with_caps_of_their_own_stay_within_the_budget() {
 
 /// At every instant of every whole log the power drawn is within the budget, and every job is
 /// accounted for.
+#[needs(logs)]
 #[test]
 fn power_stays_within_the_budget() {
     for path in logs() {
@@ -221,11 +241,10 @@ fn power_stays_within_the_budget() {
 
 /// What the PB-guided paper's slices come to, as far as the logs are there: plain EASY is where
 /// it was published to be, and PB-guided beats the baseline.
+#[needs(logs)]
 #[test]
 fn the_slices_of_the_pb_guided_paper() {
-    let Ok(folder) = std::env::var("BUSBAR_TRACES") else {
-        return eprintln!("skipped: BUSBAR_TRACES does not name a folder of logs");
-    };
+    let folder = std::env::var("BUSBAR_TRACES").unwrap();
     let options = Options { traces: Some(folder.into()), seed: 1, ..Options::default() };
     let findings = match reproduce(&options, &mut |_| {}) {
         Err(ReproduceError::NoLogs { .. }) => return,
@@ -266,6 +285,7 @@ fn the_slices_of_the_pb_guided_paper() {
 }
 
 /// Facts about the logs that were counted by other means.
+#[needs(logs)]
 #[test]
 fn the_logs_are_read_as_they_are() {
     for path in logs() {

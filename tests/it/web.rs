@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use busbar_needs::needs;
 use serde_json::{Value, json};
 
 use crate::faults::refused::refused;
@@ -178,13 +179,10 @@ fn people_hear_where_the_page_is_and_how_long_tokens_last() {
 }
 
 /// The role says what a token is for: that of a user is good for that user's jobs, also if the user is root or an operator.
+#[needs(root)]
 #[test]
 fn a_users_token_is_good_for_that_users_jobs() {
     const NOBODY: u32 = 65_534;
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root runs jobs of others");
-        return;
-    }
     let more = format!("operators = [{NOBODY}]\n[web]\nlisten = \"127.0.0.1:0\"");
     let web = Web::configured("easy", &more);
     let of =
@@ -453,12 +451,9 @@ fn browsers_are_told_to_fetch_nothing_elsewhere() {
     );
 }
 
+#[needs(curl)]
 #[test]
 fn with_a_certificate_it_speaks_tls() {
-    if Command::new("curl").arg("--version").output().is_err() {
-        println!("skipped: there is no curl");
-        return;
-    }
     let keys = tempfile::tempdir().unwrap();
     let made = Command::new(BUSBAR)
         .args(["agent", "keys", "--node", "localhost"])

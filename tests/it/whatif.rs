@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use busbar_needs::needs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -322,9 +323,10 @@ fn the_hours_of_a_cut_are_compared_with_the_same_hours_without_it() {
 
 /// The page shows what happened and what would have without a budget in its charts, compares jobs with that at once, and
 /// calls a task of an array what Slurm calls it.
+#[needs(chromium)]
 #[test]
 fn the_page_compares_with_what_happened() {
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let folder = site();
     text(&[BUDGET, &["--out", "out"]].concat(), folder.path());
     for looks in [Looks::DESK, Looks::PHONE] {

@@ -11,11 +11,13 @@ use busbar::live::local::Local;
 use busbar::live::wire::{JobLine, RefusalKind, Reply, Request, State};
 use busbar::live::{Allotment, Attempt, End, Found, Immediate, Launch};
 use busbar::units::{Span, Watts};
+use busbar_needs::needs;
 
 use super::disk::{Disk, folder_of_story, tell_on_a_small_disk};
 use super::served::{BUSBAR, Served};
 use crate::patience::wait_for;
 
+#[needs(mounts)]
 #[test]
 fn the_disk_fills_before_a_job_begins() {
     tell_on_a_small_disk("faults::full::an_attempt_without_room");
@@ -81,6 +83,7 @@ fn launch(folder: &Path, number: u32) -> Launch {
     }
 }
 
+#[needs(mounts)]
 #[test]
 fn the_disk_of_a_user_is_full() {
     tell_on_a_small_disk("faults::full::an_output_without_room");
@@ -136,6 +139,7 @@ fn line(served: &Served, job: u64) -> Option<JobLine> {
     lines.into_iter().find(|line| line.job == job)
 }
 
+#[needs(mounts)]
 #[test]
 fn a_daemon_begins_on_a_full_disk() {
     tell_on_a_small_disk("faults::full::a_daemon_without_room");

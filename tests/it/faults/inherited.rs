@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use busbar_needs::needs;
+
 use super::served::{BUSBAR, Served};
 
 /// The files that a process has open.
@@ -61,14 +63,9 @@ fn what_is_configured_is_what_jobs_have() {
 
 /// A job has all groups of its owner, so it can be submitted from a folder that is open to one of them. Only
 /// root can try that: the daemon sees an `/etc/group` of its own, in which `nobody` has a second group.
+#[needs(mounts)]
 #[test]
 fn a_job_has_all_groups_of_its_owner() {
-    let can =
-        Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
-    if !rustix::process::geteuid().is_root() || !can {
-        eprintln!("skipped: needs root, and unshare");
-        return;
-    }
     const NOBODY: u32 = 65534;
     const GROUP: u32 = 47_110;
     let mut served = Served::new("easy", "");

@@ -10,6 +10,7 @@ use std::thread;
 use busbar::live::End;
 use busbar::live::job::EndReason;
 use busbar::live::wire::{Reply, Request, State};
+use busbar_needs::needs;
 use rustix::fs::XattrFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -73,23 +74,13 @@ fn a_service_manager_is_told() {
 struct Group(PathBuf);
 
 impl Group {
-    /// `None`, and why, if there can be none.
-    fn new(name: &str) -> Option<Self> {
+    fn new(name: &str) -> Self {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "));
-        let top = mount.and_then(|line| line.split(' ').nth(4));
-        if Path::new("/run/systemd/system").exists() || top.is_none() {
-            eprintln!("skipped: needs control groups of the second version, and no systemd");
-            return None;
-        }
-        let path = Path::new(top?).join(format!("busbar-test-{}-{name}", std::process::id()));
-        match fs::create_dir(&path) {
-            Ok(()) => Some(Group(path)),
-            Err(error) => {
-                eprintln!("skipped: no control group can be made: {error}");
-                None
-            }
-        }
+        let mount = mounts.lines().find(|line| line.contains(" - cgroup2 ")).unwrap();
+        let top = mount.split(' ').nth(4).unwrap();
+        let path = Path::new(top).join(format!("busbar-test-{}-{name}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Group(path)
     }
 
     /// What a shell does to enter it.
@@ -142,14 +133,11 @@ fn attempts_below(below: &Path) -> Vec<PathBuf> {
 
 /// A daemon or a warden may have been killed between making a group and anything else. The next daemon removes what
 /// is empty and was made for the same state, and nothing else.
+#[needs(cgroups)]
 #[test]
 fn groups_that_are_left_over_are_removed() {
-    let Some(group) = Group::new("left") else { return };
-    let set = rustix::fs::setxattr(&group.0, "user.delegate", b"1", XattrFlags::empty());
-    if let Err(error) = set {
-        eprintln!("skipped: a group cannot be marked: {error}");
-        return;
-    }
+    let group = Group::new("left");
+    rustix::fs::setxattr(&group.0, "user.delegate", b"1", XattrFlags::empty()).unwrap();
     let mut served = Served::new("easy", "");
     served.begin_after(&group.enter());
     served.wait_for_answer();
@@ -193,9 +181,10 @@ fn outcome(served: &Served, job: u64) -> (State, Option<End>, Option<EndReason>)
 
 /// A service manager ends everything in the daemon's control group when it stops the service. Jobs run on:
 /// they are not in it.
+#[needs(cgroups)]
 #[test]
 fn jobs_outlive_the_control_group_of_the_daemon() {
-    let Some(group) = Group::new("outlived") else { return };
+    let group = Group::new("outlived");
     let mut served = Served::new("easy", "");
     served.begin_after(&group.enter());
     served.wait_for_answer();
@@ -282,14 +271,11 @@ fn killed_with_a_stray_that_was_seen() {
     killed_with_a_stray("[local]\ncgroups = false", None);
 }
 
+#[needs(cgroups)]
 #[test]
 fn killed_with_a_stray_in_a_delegated_group() {
-    let Some(group) = Group::new("delegated") else { return };
-    let set = rustix::fs::setxattr(&group.0, "user.delegate", b"1", XattrFlags::empty());
-    if let Err(error) = set {
-        eprintln!("skipped: a group cannot be marked: {error}");
-        return;
-    }
+    let group = Group::new("delegated");
+    rustix::fs::setxattr(&group.0, "user.delegate", b"1", XattrFlags::empty()).unwrap();
     killed_with_a_stray("", Some(&group));
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use busbar::live::wire::{Reply, Request, State};
+use busbar_needs::needs;
 
 use super::served::{BUSBAR, Served, files};
 use crate::patience::{PATIENCE, wait_for};
@@ -236,12 +237,9 @@ fn links_in_a_state_folder() {
     assert_eq!((mode & 0o777, fs::read_dir(&folder).unwrap().count()), (0o750, 0));
 }
 
+#[needs(root)]
 #[test]
 fn a_state_folder_of_somebody_else() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can give a folder to somebody else");
-        return;
-    }
     // What a daemon that stopped properly has left, given to somebody else piece by piece.
     let mut served = Served::new("easy", "");
     served.begin_and_answer();

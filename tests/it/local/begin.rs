@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use busbar::live::EngineError;
+use busbar_needs::needs;
 use serde_json::Value;
 
 use super::*;
@@ -112,12 +113,9 @@ fn what_is_to_be_run_is_private() {
 
 /// A daemon that is root starts jobs as their owners, with their rights and no others. Only root can try
 /// that.
+#[needs(root)]
 #[test]
 fn jobs_have_the_rights_of_their_owners() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: not root");
-        return;
-    }
     let place = Place::new();
     let mut engine = place.engine();
     let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
@@ -151,18 +149,14 @@ fn jobs_have_the_rights_of_their_owners() {
 }
 
 /// Whoever is not root cannot become somebody else, and says so.
+#[needs(ordinary)]
 #[test]
 fn nobody_becomes_somebody_else() {
-    if !rustix::process::geteuid().is_root() {
-        let place = Place::new();
-        let mut engine = place.engine();
-        engine.start(&Launch { owner: Some((1, 1)), ..place.shell(1, "true") }).unwrap();
-        let (_, why) = end(&mut engine);
-        assert!(
-            matches!(&why, End::Failed(why) if why.contains("cannot run as user 1")),
-            "{why:?}"
-        );
-    }
+    let place = Place::new();
+    let mut engine = place.engine();
+    engine.start(&Launch { owner: Some((1, 1)), ..place.shell(1, "true") }).unwrap();
+    let (_, why) = end(&mut engine);
+    assert!(matches!(&why, End::Failed(why) if why.contains("cannot run as user 1")), "{why:?}");
 }
 
 /// A hundred jobs at once: each ends once, and nothing is left of them, neither processes that nobody

@@ -47,7 +47,7 @@ fn jobs_are_found_again() {
     meet_everybody(&mut after);
     place.until_all_stand_still();
     fs::write(&gate, "").unwrap();
-    sleep(Duration::from_millis(100));
+    while_others_work();
     assert_eq!(after.ended(), []);
     after.set(runs.attempt, &on(&[0], 250_000), Span::ZERO).unwrap();
     after.signal(runs.attempt, Signal::Resume).unwrap();

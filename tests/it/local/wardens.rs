@@ -89,14 +89,16 @@ fn a_warden_that_does_not_answer_is_ended() {
     engine.start(&job).unwrap();
     let warden = process(&parent);
     let is_over = std::sync::atomic::AtomicBool::new(false);
+    let stops = std::sync::atomic::AtomicU32::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
                 let _ = warden.signal(Signal::Suspend);
+                stops.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 std::thread::yield_now();
             }
         });
-        sleep(Duration::from_millis(50));
+        until("that it is kept from it", || stops.load(std::sync::atomic::Ordering::Relaxed) > 100);
         engine.signal(job.attempt, Signal::Kill).unwrap();
         let ended = catch_unwind(AssertUnwindSafe(|| end(&mut engine)));
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);

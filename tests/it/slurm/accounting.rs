@@ -5,10 +5,10 @@ use std::fs;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use busbar::slurm::lab::{Extras, packages};
 use busbar::slurm::model::JobState;
 use busbar::workload::records::{Ending, Importer, Options};
 use busbar::workload::swf::Record;
+use busbar_needs::needs;
 
 use super::{NOBODY, Running};
 use crate::patience::wait_for;
@@ -79,17 +79,10 @@ fn await_ends(running: &Running, count: usize) -> BTreeMap<(u64, i64), Told> {
     })
 }
 
+#[needs(slurm, accounting)]
 #[test]
 fn each_run_of_a_real_slurm_is_imported() {
-    let extras = Extras { rest: false, accounting: true };
-    let is_wanted = std::env::var_os("BUSBAR_LAB_ACCOUNTING").is_some();
-    if !is_wanted && !packages::missing(extras).is_empty() {
-        println!(
-            "skipped: the accounting of Slurm (BUSBAR_LAB_ACCOUNTING=1 installs MariaDB and slurmdbd for it)"
-        );
-        return;
-    }
-    let Some(running) = Running::start("4", "watch", &["--accounting"]) else { return };
+    let running = Running::start("4", "watch", &["--accounting"]);
     // What is cut short or queued again must have run for a moment to be a run: Slurm counts in seconds.
     let await_run = |job: u32| {
         running.await_job(job, "running since a second ago", |job| {

@@ -6,8 +6,9 @@ use std::io::Write;
 use std::process::Command;
 
 use busbar::slurm::cluster::Cluster;
-use busbar::slurm::lab::{CONTROLLER, Extras, packages};
+use busbar::slurm::lab::CONTROLLER;
 use busbar::slurm::model::{JobRef, JobState};
+use busbar_needs::needs;
 
 use super::{NOBODY, Running, text};
 use crate::patience::{wait_for, wait_or};
@@ -35,9 +36,10 @@ fn watts(running: &Running, job: u32) -> u64 {
     running.job(job).licences["power"]
 }
 
+#[needs(slurm)]
 #[test]
 fn what_cannot_be_counted_is_refused() {
-    let Some(running) = Running::start("4", "admit", &[]) else { return };
+    let running = Running::start("4", "admit", &[]);
     with_partitions(&running, "");
     let cases: [(&[&str], &str); 3] = [
         (&["-N1", "-L", "foo:1|bar:1", "--wrap", "true"], "a choice of licences"),
@@ -74,17 +76,10 @@ fn what_cannot_be_counted_is_refused() {
 
 /// `sacct` has a column of watts. An account that may draw 500 W runs two jobs of 200 W at a time, and another account goes on.
 /// Tried on 22.05 here.
+#[needs(slurm, accounting)]
 #[test]
 fn accounts_have_budgets_in_watts() {
-    let extras = Extras { rest: false, accounting: true };
-    let is_wanted = std::env::var_os("BUSBAR_LAB_ACCOUNTING").is_some();
-    if !is_wanted && !packages::missing(extras).is_empty() {
-        println!(
-            "skipped: the accounting of Slurm (BUSBAR_LAB_ACCOUNTING=1 installs MariaDB and slurmdbd for it)"
-        );
-        return;
-    }
-    let Some(running) = Running::start("4", "admit", &["--accounting"]) else { return };
+    let running = Running::start("4", "admit", &["--accounting"]);
     with_partitions(&running, "AccountingStorageEnforce=limits\n");
     let programs = running.lab.programs();
     let manage = |line: &str| {

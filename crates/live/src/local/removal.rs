@@ -100,6 +100,7 @@ fn remove(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::wait_until;
 
     #[test]
     fn what_was_given_is_gone_in_the_end() {
@@ -119,13 +120,8 @@ mod tests {
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 
-    /// Waits until something is gone, for much longer than that takes.
     fn wait_for_the_end_of(path: &Path) {
-        let begun = std::time::Instant::now();
-        while path.exists() {
-            assert!(begun.elapsed() < Duration::from_secs(300), "{} stays", path.display());
-            sleep(Duration::from_millis(2));
-        }
+        wait_until(&format!("{} is to go", path.display()), || !path.exists());
     }
 
     /// Where a process is in the way of a group's removal, here it is a file.

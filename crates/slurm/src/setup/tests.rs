@@ -1,3 +1,5 @@
+use busbar_needs::needs;
+
 use super::*;
 
 mod plug_in;
@@ -116,10 +118,14 @@ fn the_file_of_layers_is_the_one_that_was_tried() {
         "- resource: watts\n  mode: MODE_3\n  layers:\n    - nodes:\n        - \"n[1-16]\"\n      count: 4200\n    - nodes:\n        \
          - \"n[1-8]\"\n      count: 4200\n    - nodes:\n        - \"n[9-16]\"\n      count: 4200\n"
     );
-    let Some(folder) = std::env::var_os("BUSBAR_SLURM_ANSWERS") else {
-        println!("skipped: recorded answers (BUSBAR_SLURM_ANSWERS does not name a folder)");
-        return;
-    };
+}
+
+/// Slurm itself says the same of them.
+#[needs(answers)]
+#[test]
+fn the_file_of_layers_is_what_slurm_made_of_it() {
+    let text = resources(&two_racks(), 4200, "26.05.3".parse().unwrap());
+    let folder = std::env::var_os("BUSBAR_SLURM_ANSWERS").unwrap();
     let file = Path::new(&folder).join("26.05/scontrol-show-licenses.json");
     let answer = fs::read_to_string(file).unwrap();
     let licences = crate::json::Answer::read("scontrol", &answer).unwrap().licences().unwrap();

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use busbar::live::job::EventKind;
 use busbar::slurm::cluster::Cluster;
+use busbar_needs::needs;
 
 use super::served::Served;
 use super::{Running, text};
@@ -23,9 +24,10 @@ fn await_notice(served: &Served, part: &str) {
     served.wait(part, || notices(served).iter().any(|text| text.contains(part)).then_some(()));
 }
 
+#[needs(slurm)]
 #[test]
 fn the_budget_is_put_right_whatever_an_administrator_does() {
-    let Some(served) = Served::new(4, "admit", "easy-power") else { return };
+    let served = Served::new(4, "admit", "easy-power");
     let cluster = &served.running.cluster;
     served.wait("a reservation", || (served.reserved() > 0).then_some(()));
     let reserved = served.reserved();
@@ -68,9 +70,10 @@ fn the_budget_is_put_right_whatever_an_administrator_does() {
 }
 
 /// Slurm knows no reservation without an end, and one that somebody else may use keeps nothing back.
+#[needs(slurm)]
 #[test]
 fn a_reservation_is_for_nobody_else_and_moves_on() {
-    let Some(running) = Running::start("2", "admit", &[]) else { return };
+    let running = Running::start("2", "admit", &[]);
     let cluster = &running.cluster;
     let watts = BTreeMap::from([("power".to_owned(), 100)]);
     cluster.reserve("busbar", &watts).unwrap();

@@ -3,14 +3,16 @@
 use busbar::live::wire::{Reply, Request};
 use busbar::slurm::model::JobState;
 use busbar::slurm::release_all::release_all;
+use busbar_needs::needs;
 
 use super::served::Served;
 
 /// Two jobs for all nodes: the second says why it waits and, since somebody asks for a forecast, until when; then it runs, and
 /// does not say so any more. `release-all` leaves nothing of the kind behind either.
+#[needs(slurm)]
 #[test]
 fn a_job_that_waits_says_why_in_squeue() {
-    let Some(mut served) = Served::idle(2, "steer", "easy-power", &[]) else { return };
+    let mut served = Served::idle(2, "steer", "easy-power", &[]);
     let submit = || served.running.submit(&["-N2", "-t300", "--wrap", "sleep infinity"], None);
     let (runs, waits, last) = (submit(), submit(), submit());
     served.begin();

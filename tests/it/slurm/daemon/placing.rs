@@ -8,6 +8,7 @@ use busbar::live::job::EventKind;
 use busbar::live::wire::{JobLine, State};
 use busbar::slurm::model::{Job, JobState};
 use busbar::units::Watts;
+use busbar_needs::needs;
 
 use super::served::Served;
 
@@ -16,10 +17,10 @@ const LOWEST: u64 = 80;
 
 impl Served {
     /// A lab whose jobs are taken back soon that Slurm does not place.
-    fn placing(nodes: u32) -> Option<Self> {
-        let served = Served::idle(nodes, "steer", "easy-power", &[])?;
+    fn placing(nodes: u32) -> Self {
+        let served = Served::idle(nodes, "steer", "easy-power", &[]);
         served.configure("deadline = \"15min\"", "deadline = \"15s\"");
-        Some(served)
+        served
     }
 
     fn control(&self, arguments: &[&str]) {
@@ -61,9 +62,10 @@ impl Served {
 }
 
 /// Nodes that must and must not be used, a feature, a reservation of one's own and one of somebody else's.
+#[needs(slurm)]
 #[test]
 fn slurm_places_jobs_within_what_their_users_ask_for() {
-    let Some(mut served) = Served::placing(8) else { return };
+    let mut served = Served::placing(8);
     served.control(&["update", "nodename=n5", "availablefeatures=big", "activefeatures=big"]);
     let reserve = |name: &str, node: &str, flags: &str| {
         let name = format!("reservationname={name}");
@@ -105,9 +107,10 @@ fn slurm_places_jobs_within_what_their_users_ask_for() {
 }
 
 /// Jobs keep their caps over a restart of the daemon, and get others afterwards.
+#[needs(slurm)]
 #[test]
 fn running_jobs_have_their_caps_after_a_restart() {
-    let Some(mut served) = Served::placing(6) else { return };
+    let mut served = Served::placing(6);
     served.begin();
     let jobs = [served.submit_one(&["-N2"]), served.submit_one(&["-N1", "-w", "n4"])];
     for job in jobs {
@@ -127,9 +130,10 @@ fn running_jobs_have_their_caps_after_a_restart() {
 }
 
 /// A partition that Busbar does not manage has nodes that it does: what its jobs may draw there counts.
+#[needs(slurm)]
 #[test]
 fn work_of_others_on_nodes_of_busbar_counts() {
-    let Some(mut served) = Served::placing(6) else { return };
+    let mut served = Served::placing(6);
     let script = served.running.place().join("job_submit.lua");
     let text = fs::read_to_string(&script).unwrap();
     let ours = text
@@ -186,10 +190,11 @@ fn work_of_others_on_nodes_of_busbar_counts() {
 }
 
 /// Slurm looks at what a held job waits for about once a minute.
+#[needs(slurm)]
 #[test]
 fn links_of_a_dependency_do_not_take_a_minute_each() {
     const LINKS: u32 = 4;
-    let Some(mut served) = Served::placing(2) else { return };
+    let mut served = Served::placing(2);
     served.begin();
     let begun = Instant::now();
     let mut last = served.running.submit(&["-N1", "-t5", "--wrap", "true"], None);
@@ -206,9 +211,10 @@ fn links_of_a_dependency_do_not_take_a_minute_each() {
 }
 
 /// How often an idle daemon asks slurmctld is counted by slurmctld itself.
+#[needs(slurm)]
 #[test]
 fn an_idle_daemon_asks_slurmctld_at_most_twice_a_second() {
-    let Some(mut served) = Served::placing(2) else { return };
+    let mut served = Served::placing(2);
     served.begin();
     let waits = served.submit_one(&["-N2", "-w", "n1,n2", "--begin=now+1hour"]);
     served.wait("a look", || (served.looks() > 3).then_some(()));

@@ -3,14 +3,17 @@
 
 use std::time::Instant;
 
+use busbar_needs::needs;
+
 use super::is_in_full;
 use super::served::{Served, jobs};
 
 /// With BUSBAR_SLURM=1 there are 256 nodes and 5000 jobs in the queue.
+#[needs(slurm)]
 #[test]
 fn jobs_start_and_end_beside_a_long_queue() {
     let (nodes, count) = if is_in_full() { (256, 5000) } else { (8, 300) };
-    let Some(mut served) = Served::idle(nodes, "steer", "share", &[]) else { return };
+    let mut served = Served::idle(nodes, "steer", "share", &[]);
     served.submit(&jobs(count, 5));
     served.begin();
     let begun = Instant::now();
@@ -42,10 +45,11 @@ fn jobs_start_and_end_beside_a_long_queue() {
 
 /// On nodes for all of them at once, more elements are started together than jobs are read one by one: each runs, once, and
 /// nothing is reported as missing. Tried with Slurm 22.05.
+#[needs(slurm)]
 #[test]
 fn every_element_of_an_array_runs() {
     const ELEMENTS: usize = 40;
-    let Some(mut served) = Served::idle(16, "steer", "easy-power", &[]) else { return };
+    let mut served = Served::idle(16, "steer", "easy-power", &[]);
     let record = served.running.place().join("record");
     let script = format!(
         "echo $SLURM_JOB_ID begins \"$SLURM_JOB_NODELIST\" >> {record}; sleep 0.3

@@ -5,13 +5,15 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use busbar::slurm::rest::Address;
+use busbar_needs::needs;
 
 use super::served::{Served, jobs};
 
 /// The daemon reads jobs through slurmrestd: `squeue` is not there. Its token runs out meanwhile, and it makes others.
+#[needs(slurm, slurmrestd)]
 #[test]
 fn a_daemon_works_by_slurmrestd_with_tokens_that_run_out() {
-    let Some(mut served) = Served::idle(4, "steer", "share", &["--rest"]) else { return };
+    let mut served = Served::idle(4, "steer", "share", &["--rest"]);
     let place = served.running.place();
     let Some(Address::Tcp(address)) = served.running.lab.rest_address() else {
         panic!("no slurmrestd")

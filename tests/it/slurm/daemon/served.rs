@@ -50,20 +50,15 @@ pub(super) struct Served {
 
 impl Served {
     /// A lab with agents, a daemon under 70 % of the power, and what else is asked for.
-    pub(super) fn new(nodes: u32, mode: &'static str, policy: &str) -> Option<Self> {
-        let mut served = Served::idle(nodes, mode, policy, &[])?;
+    pub(super) fn new(nodes: u32, mode: &'static str, policy: &str) -> Self {
+        let mut served = Served::idle(nodes, mode, policy, &[]);
         served.begin();
-        Some(served)
+        served
     }
 
     /// The same with extras of the lab, and with a daemon that does not run yet.
-    pub(super) fn idle(
-        nodes: u32,
-        mode: &'static str,
-        policy: &str,
-        extras: &[&str],
-    ) -> Option<Self> {
-        let running = Running::start(&nodes.to_string(), mode, extras)?;
+    pub(super) fn idle(nodes: u32, mode: &'static str, policy: &str, extras: &[&str]) -> Self {
+        let running = Running::start(&nodes.to_string(), mode, extras);
         let served = Served { running, nodes, mode, daemon: None };
         served.configure("policy = \"share\"", &format!("policy = \"{policy}\""));
         served.configure("budget = \"67%\"", "budget = \"70%\"");
@@ -71,7 +66,7 @@ impl Served {
         served.configure("deadline = \"15s\"", "deadline = \"15min\"");
         served.configure("lease = \"10s\"\nwithin = \"3s\"", "lease = \"60s\"\nwithin = \"15min\"");
         served.configure("conf = \"slurm.conf\"", "conf = \"slurm.conf\"\nwithin = \"15min\"");
-        Some(served)
+        served
     }
 
     pub(super) fn config(&self) -> PathBuf {

@@ -3,10 +3,10 @@
 use std::fs;
 
 use busbar::live::wire::Request;
-use busbar::slurm::lab::{Extras, packages};
 use busbar::slurm::model::JobState;
 
 use busbar::units::Watts;
+use busbar_needs::needs;
 
 use super::served::Served;
 
@@ -18,9 +18,10 @@ impl Served {
 
 /// Four nodes draw 80 W when they are idle, and each that has a job at least 60 W more: two jobs of two nodes need 320 W at
 /// their lowest caps, and one of them 200 W.
+#[needs(slurm)]
 #[test]
 fn the_last_resort_suspends_resumes_and_cancels_on_slurm() {
-    let Some(mut served) = Served::idle(4, "steer", "share", &[]) else { return };
+    let mut served = Served::idle(4, "steer", "share", &[]);
     served.configure("see_all", "last_resort = \"suspend\"\nsee_all");
     served.begin();
     let submit = || served.running.submit(&["-N2", "-t300", "--wrap", "sleep infinity"], None);
@@ -49,9 +50,10 @@ fn the_last_resort_suspends_resumes_and_cancels_on_slurm() {
 }
 
 /// Two of six nodes are not Busbar's: 200 W of the budget are set aside for each.
+#[needs(slurm)]
 #[test]
 fn nodes_that_are_not_busbars_are_set_aside() {
-    let Some(mut served) = Served::idle(6, "steer", "share", &[]) else { return };
+    let mut served = Served::idle(6, "steer", "share", &[]);
     served.configure("nodes = \"n[1-6]\"", "nodes = \"n[1-4]\"");
     for node in [5, 6] {
         let line = format!("  {{ name = \"n{node}\", address = \"nodes/n{node}/socket\" }},\n");
@@ -73,17 +75,10 @@ fn nodes_that_are_not_busbars_are_set_aside() {
 }
 
 /// A malleable job gets more nodes than it asks for while nobody else wants them, and gives them up for another job.
+#[needs(slurm, accounting)]
 #[test]
 fn malleable_jobs_change_their_size_through_the_daemon() {
-    let extras = Extras { rest: false, accounting: true };
-    if !packages::missing(extras).is_empty() && std::env::var_os("BUSBAR_LAB_ACCOUNTING").is_none()
-    {
-        println!(
-            "skipped: malleable jobs on Slurm (BUSBAR_LAB_ACCOUNTING=1 installs MariaDB and slurmdbd for it)"
-        );
-        return;
-    }
-    let Some(mut served) = Served::idle(4, "steer", "parm", &["--accounting"]) else { return };
+    let mut served = Served::idle(4, "steer", "parm", &["--accounting"]);
     served.configure("budget = \"70%\"", "budget = \"100%\"");
     served.begin();
     let malleable = served.running.submit(

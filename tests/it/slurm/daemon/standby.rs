@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
 
+use busbar_needs::needs;
+
 use super::served::{Served, jobs};
 
 impl Served {
@@ -22,9 +24,10 @@ impl Served {
     }
 }
 
+#[needs(slurm)]
 #[test]
 fn a_second_daemon_steers_on() {
-    let Some(mut served) = Served::idle(8, "steer", "share", &[]) else { return };
+    let mut served = Served::idle(8, "steer", "share", &[]);
     served.configure("see_all", "takeover = \"3s\"\nsee_all");
     served.begin();
     let limit = 8 * 200 * 70 / 100;

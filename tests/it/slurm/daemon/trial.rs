@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use busbar::live::wire::Request;
 use busbar::slurm::cluster::Cluster;
 use busbar::slurm::lab::CONTROLLER;
+use busbar_needs::needs;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
@@ -24,10 +25,6 @@ const SOMEBODY: (u32, u32) = (1, 1);
 
 const NODES: u32 = 64;
 const DISTURBANCES: u32 = 40;
-
-fn is_wanted() -> bool {
-    std::env::var_os("BUSBAR_SLURM_TRIAL").is_some_and(|value| value == "1")
-}
 
 /// How many jobs of each kind, a thousand in all, of which each element of an array is one.
 const PLAIN: u32 = 380;
@@ -108,13 +105,10 @@ fn cluster_as_it_is(served: &Served) -> String {
         .join("\n")
 }
 
+#[needs(slurm, trial)]
 #[test]
 fn a_site_with_all_kinds_of_jobs() {
-    if !is_wanted() {
-        println!("skipped: a trial of some minutes (BUSBAR_SLURM_TRIAL=1 asks for it)");
-        return;
-    }
-    let Some(mut served) = Served::idle(NODES, "steer", "share", &[]) else { return };
+    let mut served = Served::idle(NODES, "steer", "share", &[]);
     println!("Slurm {}", served.running.cluster.version().unwrap());
     name_features(&served);
     let before = cluster_as_it_is(&served);

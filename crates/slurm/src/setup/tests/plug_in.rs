@@ -1,7 +1,8 @@
-//! The plug-in, run by an interpreter of Lua with requests that are made up. Skipped where there is no interpreter; the tests on a
-//! real Slurm run it as well.
+//! The plug-in, run by an interpreter of Lua with requests that are made up. The tests on a real Slurm run it as well.
 
 use std::process::{Command, Stdio};
+
+use busbar_needs::needs;
 
 use super::*;
 
@@ -25,7 +26,7 @@ end
 "#;
 
 /// What the plug-in of a site makes of requests: a line for each.
-fn told(site: &Site, requests: &str) -> Option<Vec<String>> {
+fn told(site: &Site, requests: &str) -> Vec<String> {
     assert_eq!(site.mistake(), None);
     let text = job_submit(site);
     let plug_in = text.trim_end().strip_suffix("return slurm.SUCCESS").unwrap();
@@ -33,12 +34,9 @@ fn told(site: &Site, requests: &str) -> Option<Vec<String>> {
     let file = folder.path().join("trial.lua");
     fs::write(&file, format!("{SLURM}\n{plug_in}\n{requests}")).unwrap();
     let run = |program: &str| Command::new(program).arg(&file).stdin(Stdio::null()).output().ok();
-    let Some(output) = ["lua", "lua5.4", "lua5.3", "lua5.1"].into_iter().find_map(run) else {
-        println!("skipped: the plug-in (there is no interpreter of Lua)");
-        return None;
-    };
+    let output = ["lua", "lua5.4", "lua5.3", "lua5.1"].into_iter().find_map(run).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 fn admit() -> Site {
@@ -54,6 +52,7 @@ fn with_gpus() -> Site {
     Site { gpu_watts, node_gpus: 4, node_cpus: 8, ..admit() }
 }
 
+#[needs(lua)]
 #[test]
 fn a_job_gets_a_licence_for_each_watt() {
     // Numbers come as floats from some versions, and what is not said as a large one.
@@ -64,10 +63,11 @@ fn a_job_gets_a_licence_for_each_watt() {
         submit { num_tasks = 3, partition = "cheap,main", comment = "busbar app=ep" }
         submit { min_nodes = 2, partition = "free" }
     "#;
-    let Some(told) = told(&admit(), requests) else { return };
+    let told = told(&admit(), requests);
     assert_eq!(told, ["power:400", "foo:1,power:800", "power:300", "power:450", "-"]);
 }
 
+#[needs(lua)]
 #[test]
 fn what_cannot_be_counted_is_refused_at_submission() {
     let requests = r#"
@@ -78,7 +78,7 @@ fn what_cannot_be_counted_is_refused_at_submission() {
         submit { min_nodes = 1, het_job_offset = 4294967294.0 }
         submit { min_nodes = 1, partition = "free", licenses = "foo:1|bar:1" }
     "#;
-    let Some(told) = told(&admit(), requests) else { return };
+    let told = told(&admit(), requests);
     let expected = [
         "refused: busbar: a choice of licences ('|') is not possible here, as the watts of a job are licences too; name one of them",
         "refused: busbar: the job names partitions that Busbar looks after and others; name only the ones or the others",
@@ -91,14 +91,16 @@ fn what_cannot_be_counted_is_refused_at_submission() {
 }
 
 /// In steer nothing is added to the licences of a job, so they may be a choice.
+#[needs(lua)]
 #[test]
 fn a_choice_of_licences_stays_in_steer() {
     let site = Site { off_file: "/nowhere".into(), ..Site::new(Mode::Steer) };
-    let Some(told) = told(&site, r#"submit { licenses = "foo:1|bar:1" }"#) else { return };
+    let told = told(&site, r#"submit { licenses = "foo:1|bar:1" }"#);
     assert_eq!(told, ["foo:1|bar:1"]);
 }
 
 /// A marked job stays Busbar's when its mark says why it waits; one with another comment is Slurm's.
+#[needs(lua)]
 #[test]
 fn a_mark_may_say_why_a_job_waits() {
     let site = Site { off_file: "/nowhere".into(), ..Site::new(Mode::Steer) };
@@ -112,11 +114,12 @@ fn a_mark_may_say_why_a_job_waits() {
         modify(change, { partition = "main" })
         print(change.priority == slurm.NO_VAL)
     "#;
-    let Some(told) = told(&site, requests) else { return };
+    let told = told(&site, requests);
     assert_eq!(told, ["-", "true", "-", "true", "-", "false", "-", "false", "-", "false"]);
 }
 
 /// A job that waits in `main` on three nodes, as Slurm tells of it.
+#[needs(lua)]
 #[test]
 fn a_job_that_moves_counts_with_other_watts() {
     let requests = r#"
@@ -137,7 +140,7 @@ fn a_job_that_moves_counts_with_other_watts() {
         job.job_state = 1
         modify({ comment = "busbar app=ep" }, job)
     "#;
-    let Some(told) = told(&admit(), requests) else { return };
+    let told = told(&admit(), requests);
     let told: Vec<&str> = told.iter().map(|line| line.get(..40).unwrap_or(line)).collect();
     let expected = [
         "foo:1,power:300",
@@ -158,6 +161,7 @@ fn a_job_that_moves_counts_with_other_watts() {
     assert_eq!(told, expected.map(|line| line.get(..40).unwrap_or(line)));
 }
 
+#[needs(lua)]
 #[test]
 fn the_watts_of_gpus_are_counted() {
     let requests = r#"
@@ -174,12 +178,13 @@ fn the_watts_of_gpus_are_counted() {
         submit { min_nodes = 2, tres_per_job = "gres:gpu:v100:4", tres_per_node = "gres:gpu:v100:2" }
         submit { min_nodes = 2, tres_per_node = "gres:mic:1" }
     "#;
-    let Some(told) = told(&with_gpus(), requests) else { return };
+    let told = told(&with_gpus(), requests);
     let watts = [2000, 2000, 1000, 1200, 1200, 1600, 2800, 1300, 1600, 1600, 1600, 400];
     assert_eq!(told, watts.map(|watts| format!("power:{watts}")));
 }
 
 /// Two nodes with four GPUs of the most watts each.
+#[needs(lua)]
 #[test]
 fn gpus_that_cannot_be_read_count_as_all() {
     let requests = r#"
@@ -196,7 +201,7 @@ fn gpus_that_cannot_be_read_count_as_all() {
         modify({ tres_per_node = "gres:gpu:4" }, job)
         modify({ num_tasks = 9 }, { job_state = 0, max_nodes = 2, partition = "main", licenses = "power:400" })
     "#;
-    let Some(told) = told(&with_gpus(), requests) else { return };
+    let told = told(&with_gpus(), requests);
     assert_eq!(told[..7], ["power:3600"; 7]);
     assert_eq!(told[7], "power:3400");
     let gpus =
@@ -205,6 +210,7 @@ fn gpus_that_cannot_be_read_count_as_all() {
 }
 
 /// Where a job does not say how its GPUs are spread, all may be on one of its nodes.
+#[needs(lua)]
 #[test]
 fn layers_count_the_gpus_that_a_node_may_have() {
     let nodes = "n[1-8]".parse().unwrap();
@@ -213,10 +219,11 @@ fn layers_count_the_gpus_that_a_node_may_have() {
         submit { min_nodes = 2, tres_per_job = "gres:gpu:v100:2" }
         submit { min_nodes = 2, tres_per_node = "gres:gpu:v100:2" }
     "#;
-    let Some(told) = told(&site, requests) else { return };
+    let told = told(&site, requests);
     assert_eq!(told, ["power:1000,watts:800", "power:1600,watts:800"]);
 }
 
+#[needs(lua)]
 #[test]
 fn the_plug_in_does_nothing_while_it_is_off() {
     let folder = tempfile::tempdir().unwrap();
@@ -226,7 +233,7 @@ fn the_plug_in_does_nothing_while_it_is_off() {
             true => switch_off(&site.off_file).unwrap(),
             false => switch_on(&site.off_file).unwrap(),
         }
-        let Some(told) = told(&site, "submit { min_nodes = 1 }") else { return };
+        let told = told(&site, "submit { min_nodes = 1 }");
         assert_eq!(told, [expected]);
     }
 }

@@ -1,0 +1,25 @@
+// What tests can need: a name, and what is missing where it is missing. Shared by the build script and the attribute.
+
+pub(crate) const NEEDS: &[(&str, &str)] = &[
+    ("accounting", "BUSBAR_LAB_ACCOUNTING=1, with which tests install MariaDB and slurmdbd"),
+    ("answers", "recorded answers of Slurm in the folder BUSBAR_SLURM_ANSWERS"),
+    ("axe", "the script of axe-core in BUSBAR_AXE"),
+    ("cgroups", "root, control groups of the second version that can be marked, and no systemd"),
+    ("chromium", "Chromium, in the path or in BUSBAR_CHROMIUM"),
+    ("curl", "curl"),
+    ("logs", "logs of the Parallel Workloads Archive in the folder BUSBAR_TRACES"),
+    ("lua", "an interpreter of Lua"),
+    ("mounts", "root that may mount a small disk, by unshare"),
+    ("network", "a network of its own, by unshare and ip"),
+    ("ordinary", "a user who is not root"),
+    ("power", "measurements of power in the folder BUSBAR_POWER"),
+    ("processors", "the processors 0 and 1"),
+    ("prometheus", "prometheus"),
+    ("promtool", "promtool"),
+    ("python", "python3"),
+    ("root", "root"),
+    ("schemathesis", "the program Schemathesis in BUSBAR_SCHEMATHESIS"),
+    ("slurm", "root, munge and Slurm"),
+    ("slurmrestd", "slurmrestd and Slurm's plug-in for tokens"),
+    ("trial", "BUSBAR_SLURM_TRIAL=1, which asks for a trial of some minutes"),
+];
