@@ -102,8 +102,7 @@ def simulate(
             never].
         terms: Priority weights and tolerated slowdowns of single jobs: a .csv file of job,weight,slowdown
             rows.
-        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
-            alike), a .toml machine file, or a .csv file of curves [default: what the log's header says].
+        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors with manufacturing variation), a .toml machine file, or a .csv file of curves [default: what the log's header says].
         policy: fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown), rmap-
             traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%), parm(flex=malleable, alpha=0),
             ppartition(queues=4/64), uniform(cap=min), or utility(heuristic=max-upe, environment=polled,
@@ -233,8 +232,7 @@ def compare(
         workload: A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo; or
             several with commas between them; may be repeated [default: demo].
         seeds: Repeat with seeds 1 to N; report means and standard deviations [default: 3].
-        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
-            alike), a .toml machine file, or a .csv file of curves [default: the machine named in the
+        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors with manufacturing variation), a .toml machine file, or a .csv file of curves [default: the machine named in the
             workload's header].
         nodes: The machine with this number of nodes, under the same watts; or several with commas between
             them; may be repeated.

@@ -388,7 +388,7 @@ impl<'a> CheckedExperiment<'a> {
             let usable = jobs.jobs().len();
             if wanted.start >= usable {
                 let from = wanted.start;
-                return Err(format!("the jobs from {from} on are none: there are {usable}").into());
+                return Err(format!("there are no jobs from {from} on: the workload has {usable}").into());
             }
             jobs.slice(wanted.clone());
         }

@@ -209,7 +209,7 @@ impl CheckedExperiment<'_> {
             let cell = &self.cells[*place];
             let is_elsewhere = |part: Part| *place % part.of != part.place;
             if manner.part.is_some_and(is_elsewhere) {
-                let outcome = CellOutcome::CannotRun("it is in another part".to_owned());
+                let outcome = CellOutcome::CannotRun("another shard makes this run".to_owned());
                 return (*place, Tried { cell: *cell, outcome, reused: false });
             }
             if manner.watch.goes_on().is_break() {

@@ -227,7 +227,7 @@ fn applications_with_profiles_are_the_same_for_all_policies() {
     for run in answer["runs"].as_array().unwrap() {
         assert_eq!(run["profiles"], "profiles.db", "{run}");
     }
-    let said = "which of the profiled applications a job runs is drawn from the seed where its log does not say";
+    let said = "each job's profiled application is chosen at random if the log does not name it";
     let assumed = answer["assumptions"].as_array().unwrap();
     assert!(assumed.iter().any(|line| line.as_str().unwrap().contains(said)), "{assumed:?}");
     assert!(run(&both).contains(said));

@@ -617,7 +617,7 @@ fn waiting_ends_as_the_job_does() {
             127,
             "job 12 failed: could not be run: no such file",
         ),
-        (State::Lost, Some(End::Lost), None, 1, "job 12 lost: its end is not known"),
+        (State::Lost, Some(End::Lost), None, 1, "job 12 lost: its exit code is unknown"),
     ];
     for (state, end, why, code, said) in ends {
         let looks = Mutex::new(0);

@@ -237,7 +237,7 @@ fn programs_that_cannot_be_started_are_named() {
         ("./nothing", "there is no such file"),
         ("no-such-program-anywhere", "no folder of PATH has it"),
         ("plain.py", "write ./plain.py"),
-        ("./lost", "the interpreter that its first line names (#!) is not there"),
+        ("./lost", "the interpreter in its first line (#!) does not exist"),
         ("./plain.py", "make it executable (chmod +x ./plain.py), or name its interpreter"),
     ] {
         let error = complaint(&format!("external({command})"), folder.path());

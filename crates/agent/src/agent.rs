@@ -202,7 +202,7 @@ impl Agent {
     fn check_controller(&mut self, peer: &Peer, now: Instant) -> Result<(), Refusal> {
         if peer.role != Role::Controller {
             let identity = &peer.identity;
-            let text = format!("{identity} may look, but not change anything on this node");
+            let text = format!("{identity} has read-only access to this node");
             return Err(refusal(RefusalKind::Forbidden, text));
         }
         self.check_lease(peer, now)

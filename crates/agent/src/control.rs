@@ -136,7 +136,7 @@ pub enum ControlError {
         reason: String,
     },
     /// What was read makes no sense.
-    #[error("{place} shows '{text}', which is no number")]
+    #[error("{place} contains '{text}', which is not a number")]
     Nonsense {
         /// The file or device.
         place: String,

@@ -101,8 +101,8 @@ pub enum RecordError {
     },
     /// No agent has saved limits that could be restored.
     #[error(
-        "no agent has saved the limits of the site in {}; name the folder that the node's agent used with 'state', or \
-         restart the node, which restores them",
+        "no agent has saved the site's limits in {}; name the folder that the node's agent used with 'state', or \
+        restart the node, which restores them",
         path.display()
     )]
     NothingSaved {
@@ -117,8 +117,8 @@ pub enum RecordError {
     },
     /// The file cannot be understood.
     #[error(
-        "{} cannot be understood: {reason}. It holds the limits that the site had. If they are known or the node was \
-         restarted since, remove the file; the agent then takes the present limits for the site's",
+        "{} cannot be read: {reason}. It holds the site's own limits. If you know them, or the node was restarted \
+        since, remove the file; the agent then takes the current limits as the site's",
         path.display()
     )]
     Damaged {

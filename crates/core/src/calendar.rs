@@ -45,14 +45,14 @@ pub struct Calendar(Zoned);
 pub enum NoCalendar {
     /// Nobody says.
     #[error(
-        "the workload does not say at which date it starts; say it, such as --start '2026-01-01 00:00 \
+        "the start date of the workload is unknown; give it, such as --start '2026-01-01 00:00 \
          Europe/Berlin'"
     )]
     NotSaid,
     /// The header of the log names no zone.
     #[error(
         "the log's header says when it starts (UnixStartTime {unix}), but not in which time zone \
-         (TimeZoneString); say it, such as --start '{start}[Europe/Berlin]'"
+         (TimeZoneString); give it, such as --start '{start}[Europe/Berlin]'"
     )]
     NoZone {
         /// The start in seconds since 1970.
@@ -63,7 +63,7 @@ pub enum NoCalendar {
     /// The zone of the header is none.
     #[error(
         "the log's header names the time zone '{name}' (TimeZoneString), which the IANA database does not \
-         have{hint} say it, such as --start '{start}[Europe/Berlin]'"
+         have{hint} give it, such as --start '{start}[Europe/Berlin]'"
     )]
     UnknownZone {
         /// What the header says.
@@ -83,7 +83,7 @@ pub enum StartError {
     NoZone(String),
     /// The zone is not known.
     #[error(
-        "'{name}' is no time zone of the IANA database{hint} write one such as Europe/Berlin, US/Pacific or UTC"
+        "'{name}' is not a time zone of the IANA database{hint} write one such as Europe/Berlin, US/Pacific or UTC"
     )]
     UnknownZone {
         /// What was written.
@@ -92,7 +92,7 @@ pub enum StartError {
         hint: String,
     },
     /// The date and time are wrong.
-    #[error("'{0}' is no date and time; write such as '2026-01-01 00:00 Europe/Berlin'")]
+    #[error("'{0}' is not a date and time; write for example '2026-01-01 00:00 Europe/Berlin'")]
     NotATime(String),
     /// The clock never shows this time, or shows it twice.
     #[error(

@@ -143,7 +143,7 @@ impl fmt::Display for Freedoms {
 /// Why text names no freedoms.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{name}' is no freedom{hint} write all, none, or some of {valid} with commas between them"
+    "'{name}' is not a freedom{hint} write all, none, or a list of {valid}, separated by commas"
 )]
 pub struct UnknownFreedom {
     name: String,

@@ -61,8 +61,8 @@ pub struct Machine {
 pub enum MachineError {
     /// The text is neither a count nor a file.
     #[error(
-        "machine '{0}': write a number of processors (1024), cab (64 nodes of two sockets), catalyst \
-         (600 processors that are not alike), or the path of a .toml machine file or of a .csv file \
+        "machine '{0}': write a number of processors (1024), cab (64 nodes of two sockets), catalyst (600 \
+        processors with manufacturing variation), or the path of a .toml machine file or of a .csv file \
          of curves"
     )]
     Unknown(String),
@@ -86,7 +86,7 @@ pub enum MachineError {
         most: String,
     },
     /// A node that draws nothing cannot be budgeted.
-    #[error("'power.node' is 0W: a node that draws nothing cannot be budgeted; give its real draw")]
+    #[error("'power.node' is 0W: the power of a node must be above zero; give its real draw")]
     NoPower,
     /// An idle node that draws as much as a busy one.
     #[error(
@@ -103,7 +103,7 @@ pub enum MachineError {
     /// Two say what a busy node draws, and differ.
     #[error(
         "'dvfs.gears': a node draws {drawn} in the fastest one, but 'power.node', with the GPUs, is {node_power}; \
-         they are the same"
+        they must be equal"
     )]
     OtherDraw {
         /// What it draws in the fastest gear.
@@ -114,7 +114,7 @@ pub enum MachineError {
     /// An idle node draws more than a busy one under the lowest cap.
     #[error(
         "'power.idle' is {idle}, but a busy node under the lowest cap draws {busy} ('power.rest', and the first \
-         of 'caps.levels' or what is assumed for it); an idle node draws no more than that"
+         of 'caps.levels' or its default); an idle node cannot draw more"
     )]
     IdleAboveBusy {
         /// What an idle node draws.
@@ -124,8 +124,8 @@ pub enum MachineError {
     },
     /// A node that is off draws more than an idle one.
     #[error(
-        "'off.power' is {off}, but an idle node draws {idle} ('power.idle' or what is assumed for it); a node that is \
-         off draws no more than that"
+        "'off.power' is {off}, but an idle node draws {idle} ('power.idle', or its default); a node that is off \
+        cannot draw more"
     )]
     OffAboveIdle {
         /// What a node draws that is off.
@@ -136,7 +136,7 @@ pub enum MachineError {
     /// Caps that cannot be set.
     #[error(
         "'caps.levels': {wrong}; write caps from the lowest to the highest, each above 0W; the highest of them is \
-         {highest} ('power.node' less 'power.rest'), which is as good as none"
+         {highest} ('power.node' less 'power.rest'), which has no effect"
     )]
     NoLevels {
         /// Which of them, and what is wrong with it.
@@ -163,8 +163,8 @@ pub enum MachineError {
     NodesOfSeveral,
     /// More of processors that are not alike.
     #[error(
-        "a machine whose processors were measured one by one cannot have another number of them: \
-         nobody knows the curves of others"
+        "a machine with measured curves for each processor cannot have another number of processors, because \
+        their curves are unknown"
     )]
     Measured,
     /// Nodes of several kinds where one is needed.
@@ -266,14 +266,14 @@ impl Machine {
     pub fn catalyst(processors: u32, seed: u64) -> Result<Self, MachineError> {
         if processors > catalyst::MOST_PROCESSORS {
             return Err(MachineError::TooLarge {
-                what: "the number of made-up processors",
+                what: "the number of synthetic processors",
                 value: processors.to_string(),
                 most: catalyst::MOST_PROCESSORS.to_string(),
             });
         }
         let machine = Machine::of_processors(processors)?;
         let variation = Some(Arc::new(Catalyst::processors_of(processors, seed)));
-        let name = format!("{processors} processors like Catalyst's, made up");
+        let name = format!("{processors} synthetic processors like Catalyst's");
         let (node_power, power_is_assumed) = (catalyst::RATED, false);
         Machine { name, node_power, power_is_assumed, variation, ..machine }.validated()
     }

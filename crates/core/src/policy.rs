@@ -203,11 +203,11 @@ impl DropReason {
         match self {
             DropReason::Unsaid => "dropped by the policy",
             DropReason::LowUtility => {
-                "dropped: worth too little by the time they could be complete"
+                "dropped: their utility at completion would be too low"
             }
             DropReason::NoMachine => "dropped: no machine can run them",
-            DropReason::NoEnergy => "dropped: there is no energy",
-            DropReason::NeverFed => "dropped: the budget never feeds them, even alone",
+            DropReason::NoEnergy => "dropped: the energy budget is used up",
+            DropReason::NeverFed => "dropped: they exceed every limit of the budget",
         }
     }
 }

@@ -26,7 +26,8 @@ pub use spec::{RateSpec, SeriesSpec, parse_carbon, parse_outdoor, parse_price};
 pub enum TariffError {
     /// The text is none of the forms.
     #[error(
-        "'{text}' is no {what}; write it with its unit ({example}), as rules ('weekdays 07:00-20:00: {example}, else \
+        "'{text}' is not a valid {what}; write it with its unit ({example}), as rules ('weekdays 07:00-20:00: \
+        {example}, else \
          {example}'), or as the path of a .csv file, with FILE:COLUMN for one of its columns{why}"
     )]
     Unknown {
@@ -40,7 +41,7 @@ pub enum TariffError {
         why: String,
     },
     /// The rate is of something else.
-    #[error("'{text}' is no {what}; write such as {example}")]
+    #[error("'{text}' is not a valid {what}; write for example {example}")]
     OtherMeasure {
         /// What is wanted.
         what: &'static str,
@@ -50,7 +51,7 @@ pub enum TariffError {
         example: &'static str,
     },
     /// Rates of several kinds.
-    #[error("{one} and {other} have different units; write all of them in the same")]
+    #[error("{one} and {other} have different units; use one unit for all")]
     Mixed {
         /// One of them.
         one: Rate,

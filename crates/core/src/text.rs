@@ -21,8 +21,8 @@ const CHUNK: usize = 64 << 10;
 /// A line is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "line {line} has more than {LONGEST_LINE} bytes, so this is not the text file it should be; \
-     check the file, or break the line"
+    "line {line} has more than {LONGEST_LINE} bytes, so this is probably not the right file; check the file, or \
+    break the line"
 )]
 pub struct LongLine {
     /// Which one, from 1.

@@ -41,7 +41,7 @@ pub(super) enum Question {
     History(Query),
     /// Jobs that are over.
     Finished(FinishedQuery),
-    /// What jobs took that are over.
+    /// The energy of finished jobs.
     Usage(UsageQuery),
 }
 

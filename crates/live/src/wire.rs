@@ -306,7 +306,7 @@ pub enum Reply {
     History(Vec<HistoryLine>),
     /// Jobs that are over, the latest first.
     Finished(Finished),
-    /// What jobs took that are over.
+    /// The energy of finished jobs.
     Usage(Usage),
     /// The forecast.
     Forecast(Forecast),

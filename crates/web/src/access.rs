@@ -54,7 +54,7 @@ impl Caller {
         let known = || {
             users::owner(token.user).ok_or_else(|| {
                 let message = format!(
-                    "the token's user {} is not known on this machine any more",
+                    "the token's user {} no longer exists on this machine",
                     token.user
                 );
                 ApiError::new(ErrorKind::Forbidden, message)
@@ -152,9 +152,9 @@ impl Access {
             Ok(None) if !is_here && self.wrong.check_key(&Group::at(peer.ip())).is_err() => {
                 Err(ApiError::new(ErrorKind::Busy, "too many wrong tokens; wait a minute"))
             }
-            Ok(None) => Err(unauthorised("the token is not valid, or not any more")),
+            Ok(None) => Err(unauthorised("the token is invalid or expired")),
             Err(error) => {
-                tracing::error!(%error, "tokens cannot be read; nobody is let in");
+                tracing::error!(%error, "tokens cannot be read; all requests with a token are refused");
                 Err(unauthorised("the daemon cannot read its tokens; see its log"))
             }
         }
@@ -185,7 +185,7 @@ pub(crate) async fn check(
 }
 
 fn peer(extensions: &axum::http::Extensions) -> Result<&Peer, ApiError> {
-    extensions.get::<Peer>().ok_or_else(|| unauthorised("nobody asks"))
+    extensions.get::<Peer>().ok_or_else(|| unauthorised("the request has no peer address"))
 }
 
 /// Anybody who may read.

@@ -121,7 +121,7 @@ impl Metrics {
         put("jobs_started", "Jobs that were started", &self.started);
         put(
             "jobs_suspended",
-            "Jobs that were suspended because there was no power for them",
+            "Jobs that were suspended for lack of power",
             &self.suspended,
         );
         registry.register(
@@ -131,10 +131,10 @@ impl Metrics {
         );
         registry.register(
             "jobs_ended",
-            "Jobs that are over, by how they ended",
+            "Finished jobs, by how they ended",
             self.ended.clone(),
         );
-        let help = "Energy since the daemon started, by how it is known";
+        let help = "Energy since the daemon started, by its source";
         registry.register_with_unit("energy", help, Unit::Joules, self.energy.clone());
         let help = "Time in which the counted power was above the budget";
         registry.register_with_unit("over_budget", help, Unit::Seconds, self.over_budget.clone());

@@ -131,10 +131,10 @@ impl Default for Trace {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// Nothing can be run.
-    #[error("no application has been profiled on any number of nodes that a '{0}' trace takes")]
+    #[error("no application has a profile on a number of nodes of a '{0}' trace")]
     NoApplications(Kind),
     /// It would have no jobs.
-    #[error("parameter 'jobs': a trace has at least one job")]
+    #[error("parameter 'jobs': a trace needs at least one job")]
     NoJobs,
     /// Gaps are not stretched by this.
     #[error("parameter 'gaps': it must be a number from 0 to 1000000")]

@@ -146,7 +146,7 @@ pub enum SourceError {
     #[error("workload 'rmap': {0}")]
     Rmap(TraceError),
     /// A trace of applications nobody knows.
-    #[error("workload 'rmap': it is made of applications with profiles; there are none")]
+    #[error("workload 'rmap': it needs applications with profiles, and there are none")]
     NoApplications,
     /// The tasks' parameters are wrong.
     #[error("workload 'essc': {0}")]

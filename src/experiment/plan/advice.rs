@@ -129,15 +129,14 @@ impl Question {
         let limit = human_power(self.limit.as_f64());
         if curve.enough.is_none() {
             return Advice::Nothing(format!(
-                "Under {limit} no job ever runs, on however many nodes."
+                "Under {limit}, no job runs on any number of nodes."
             ));
         }
         let (fed, most) = (self.fed(), demand.nodes);
         if u64::from(fed) >= most {
             return Advice::Nothing(format!(
-                "No number of nodes is recommended: {limit} feed {fed} nodes at full power, and the jobs could use \
-                 {most} at once at the most, so that no job ever has to wait. Plan with a lower budget, or with a log \
-                 that fills the machine."
+                "No number of nodes is recommended: {limit} supply {fed} nodes at full power, and the jobs use at \
+                most {most} at once, so no job ever has to wait. Plan with a lower budget, or with a log that fills the machine."
             ));
         }
         // Of more nodes than can ever be in use, the log says nothing.
@@ -152,8 +151,8 @@ impl Question {
         let Some(place) = supported.recommended() else {
             let limit = human_power(self.limit.as_f64());
             return Advice::Nothing(format!(
-                "No number of nodes is recommended: under {limit}, machines complete the most jobs that have more nodes \
-                 than the jobs could ever use at once, which is {}. Give more power, or another policy.",
+                "No number of nodes is recommended: under {limit}, the most jobs complete on machines with more \
+                nodes than the jobs can use at once, which is {}. Give more power, or another policy.",
                 grounds.demand.nodes
             ));
         };
@@ -185,8 +184,8 @@ impl Question {
                 Some(chosen) => (Criterion::Work, chosen),
                 None => {
                     return Advice::Nothing(format!(
-                        "No number of nodes is recommended: what machines cost under {limit} is not known for all of \
-                         the time."
+                        "No number of nodes is recommended: the cost of machines under {limit} is not known for \
+                        the whole time."
                     ));
                 }
             },
@@ -201,7 +200,8 @@ impl Question {
         let sentence = match by {
             Criterion::Work => format!(
                 "Under {limit}, take {nodes} nodes: they do the most work, {does}. No machine under this budget keeps up \
-                 with the log, which keeps {:.1} nodes busy in the mean. The mean turnaround of its jobs is {turnaround}.",
+                 with the log, which keeps {:.1} nodes busy on average. The mean turnaround of its jobs is \
+                 {turnaround}.",
                 map.offered_nodes.unwrap_or_default()
             ),
             _ => format!(
@@ -223,8 +223,8 @@ impl Question {
         let point = grounds.curve.points[place];
         let sentence = match point.undone {
             undone if undone > 0.0 => format!(
-                "{sentence} Even there {undone:.0} jobs of the log are not completed, the fewest of all machines that were \
-                 tried."
+                "{sentence} Even there {undone:.0} jobs of the log do not complete, the fewest of all simulated \
+                machines."
             ),
             _ => sentence,
         };
@@ -250,12 +250,12 @@ impl Question {
             Some(place) if place == chosen => String::new(),
             Some(place) if curve.is_comparable(place) => {
                 format!(
-                    " instead of {} on the {fed} nodes that it feeds at full power",
+                    " instead of {} on the {fed} nodes that it supplies at full power",
                     turnaround(curve, place)
                 )
             }
             Some(place) => format!(
-                ", while the {fed} nodes that it feeds at full power would leave {:.0} jobs undone",
+                ", while {:.0} jobs would not complete on the {fed} nodes that it supplies at full power",
                 curve.points[place].undone
             ),
             None => String::new(),
@@ -266,7 +266,7 @@ impl Question {
             Some(enough) => {
                 let many = curve.points[enough].at;
                 format!(
-                    "; each node more gains less, down to {} on {many}",
+                    "; each further node gains less, down to {} on {many}",
                     turnaround(curve, enough)
                 )
             }
@@ -277,10 +277,10 @@ impl Question {
                 format!("; up to {most} nodes gain less than {:.0} % more", TOLERANCE * 100.0)
             }
             None if curve.points.last().is_some_and(|point| point.at > nodes) => {
-                "; on more nodes fewer jobs are completed, as the power of idle nodes is missing"
+                "; with more nodes, fewer jobs complete, because idle nodes take their power"
                     .to_owned()
             }
-            None => "; still more of them may gain more".to_owned(),
+            None => "; still more nodes may gain more".to_owned(),
         };
         let turnaround = turnaround(curve, chosen);
         format!(
@@ -342,7 +342,8 @@ mod tests {
         let undone = sentence(&[(153.0, 3.0, 43.0), (256.0, 20.5, 0.0)]);
         assert!(undone.contains("would leave 43 jobs undone; still more"), "{undone}");
         let never = sentence(&[(153.0, 3.0, 43.0), (256.0, 2.0, 28.0)]);
-        assert!(never.ends_with("Even there 28 jobs of the log are not completed, the fewest of all machines that were tried."), "{never}");
+        assert!(never.ends_with("Even there 28 jobs of the log do not complete, the fewest of all simulated \
+        machines."), "{never}");
         assert!(sentence(&[]).contains("no job ever runs"));
     }
 

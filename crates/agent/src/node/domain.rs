@@ -69,7 +69,7 @@ impl Domain {
         match (hardware, spec.highest.or(known).or(of_site)) {
             (Err(error), _) => notes.push(error.to_string()),
             (Ok(_), None) => notes.push(format!(
-                "the hardware does not say how far it can be limited; write 'highest' under [range.{name}]"
+                "the hardware does not report its highest limit; write 'highest' under [range.{name}]"
             )),
             (Ok(range), Some(highest)) => {
                 let assumed = Watts::from_milliwatts(highest.milliwatts() * ASSUMED_LOWEST / 100);
@@ -156,7 +156,7 @@ impl Domain {
                 Outcome::Clamped { reason }
             }
             (Ok(()), Effective::Unlimited) => Outcome::Failed {
-                reason: "the limit was written, but the zone is switched off and stays so"
+                reason: "the limit was written, but the zone stays switched off"
                     .to_owned(),
             },
             (Ok(()), Effective::Unknown) => Outcome::Failed {

@@ -314,7 +314,7 @@ impl Connection {
         }
         let (identity, role) = self.identify()?;
         if control && role != Role::Controller {
-            let text = format!("{identity} may look, but not change anything on this node");
+            let text = format!("{identity} has read-only access to this node");
             return Err(refusal(RefusalKind::Forbidden, text));
         }
         // Who came to look does not set caps by accident.

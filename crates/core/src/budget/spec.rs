@@ -58,8 +58,8 @@ pub enum BudgetError {
     NoCalendar(NoCalendar),
     /// The budget leaves nothing for jobs.
     #[error(
-        "a budget of {budget} leaves nothing for jobs: the machine draws {base} at all times; \
-         give more, or say in the machine file what it draws ('base', 'idle')"
+        "a budget of {budget} leaves no power for jobs: the machine draws {base} at all times; give more, or \
+        correct 'base' and 'idle' in the machine file"
     )]
     NothingLeft {
         /// The limit asked for.

@@ -167,7 +167,7 @@ fn the_first_rule_that_holds_counts() {
 #[test]
 fn wrong_rules_say_what_to_write() {
     for (text, what) in [
-        ("", "there is no rule; write 'WHEN: 1, else 1'"),
+        ("", "a rule is missing; write 'WHEN: 1, else 1'"),
         ("weekdays: 1", "no rule holds on Saturday, 6 January at 00:00; add ', else 1'"),
         ("weekdays 06:00-22:00: 1, weekends: 2", "no rule holds on Monday, 1 January at 00:00"),
         // What comes once covers nothing for ever.
@@ -253,7 +253,7 @@ fn a_wrong_start_says_what_is_wrong() {
         ("2026-01-01 00:00 Europe/Berlim", "did you mean 'Europe/Berlin'?"),
         (
             "yesterday",
-            "'yesterday' is no date and time; write such as '2026-01-01 00:00 Europe/Berlin'",
+            "'yesterday' is not a date and time; write for example '2026-01-01 00:00 Europe/Berlin'",
         ),
         ("2026-03-29 02:30 Europe/Berlin", "shows 2026-03-29T02:30:00 never"),
         ("2026-10-25 02:30 Europe/Berlin", "shows 2026-10-25T02:30:00 twice"),

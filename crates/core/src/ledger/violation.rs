@@ -30,7 +30,7 @@ pub enum Violation {
     },
     /// That may not be done to the job.
     #[error(
-        "{job} was decided about in a way that is not allowed: it takes the freedom '{needed}'"
+        "{job} got a decision that needs the freedom '{needed}', which is not allowed"
     )]
     NotAllowed {
         /// The job that is refused.
@@ -79,7 +79,7 @@ pub enum Violation {
         job: JobId,
     },
     /// A policy changed a job that runs without having said that it does such things.
-    #[error("{job} was to change, but the policy is not one that changes jobs while they run")]
+    #[error("{job} was to change, but the policy does not change running jobs")]
     Unannounced {
         /// The job that is refused.
         job: JobId,
@@ -105,7 +105,7 @@ pub enum Violation {
         job: JobId,
     },
     /// A policy named nodes without having said that it does such things.
-    #[error("{job} was to get named nodes, but the policy is not one that names nodes")]
+    #[error("{job} was to get named nodes, but the policy does not choose nodes")]
     NodesUnannounced {
         /// The job that is refused.
         job: JobId,

@@ -321,7 +321,7 @@ fn check_sensitivity(sensitivity: &[Sensitivity]) -> Result<(), GearboxError> {
         match entry.up_to {
             Some(_) if number == sensitivity.len() => {
                 return wrong(
-                    "is the last one: leave out its 'up_to', so that no job is forgotten",
+                    "is the last one: leave out its 'up_to', so that it covers all larger jobs",
                 );
             }
             Some(up_to) if up_to <= before => {

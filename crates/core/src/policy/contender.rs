@@ -151,15 +151,14 @@ impl FromStr for Published {
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
     /// It cannot do without what is not allowed.
-    #[error("it cannot do without {missing}; allow that (--allow), or leave the policy out")]
+    #[error("it requires {missing}; allow that (--allow), or leave the policy out")]
     NotAllowed {
         /// What it needs.
         missing: Freedoms,
     },
     /// It wants a queue for each machine.
     #[error(
-        "jobs of several nodes cannot be queued at single machines; write environment=polled, or leave \
-         that out"
+        "jobs of several nodes cannot be queued at single machines; write environment=polled, or omit it"
     )]
     NoQueues,
     /// It wants a price on energy.
@@ -169,7 +168,7 @@ pub enum Unfit {
     )]
     NoPrice,
     /// No node can be held at its cap.
-    #[error("a node of this machine cannot be held below {lowest}; give a higher cap")]
+    #[error("a node of this machine cannot be capped below {lowest}; give a higher cap")]
     CapTooLow {
         /// The lowest cap.
         lowest: Watts,
@@ -184,7 +183,7 @@ pub enum Unfit {
     },
     /// Nobody has measured what jobs draw.
     #[error(
-        "nothing can be predicted from the past: the workload has no measured power; leave --believe out"
+        "power cannot be predicted, because the workload has no measured power; leave --believe out"
     )]
     NoPast,
     /// No curves can be made.

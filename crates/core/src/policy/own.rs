@@ -73,7 +73,7 @@ impl PartialEq for Own {
 pub enum RegisterError {
     /// A name is taken, or is none.
     #[error(
-        "the name '{0}' is that of another policy, or has other signs than small letters, digits and hyphens"
+        "the name '{0}' is that of another policy, or has characters other than lowercase letters, digits and hyphens"
     )]
     Name(&'static str),
 }

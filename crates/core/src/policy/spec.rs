@@ -124,8 +124,8 @@ pub enum PolicyError {
     },
     /// There are too many external policies in one process.
     #[error(
-        "there are too many external policies: the commands of all together have at most {most} bytes; start the \
-         program anew"
+        "there are too many external policies: the commands of all together have at most {most} bytes; restart \
+        the program"
     )]
     TooMany {
         /// The length that all commands may have together, in bytes.
@@ -133,8 +133,8 @@ pub enum PolicyError {
     },
     /// A daemon cannot be decided by an external policy.
     #[error(
-        "decides in simulations alone (busbar simulate, compare, plan, whatif): a daemon cannot wait for a program, \
-         or do without it; choose a built-in policy"
+        "works only in simulations (busbar simulate, compare, plan, whatif), because a daemon cannot wait for an \
+        external program; choose a built-in policy"
     )]
     Simulated,
 }
@@ -238,8 +238,8 @@ impl PolicySpec {
     pub fn caution(&self) -> Option<&'static str> {
         let is_auto = |spec: &PbGuidedSpec| spec.bsld_lower == BsldLower::Auto;
         matches!(self, PolicySpec::PbGuided(spec) if is_auto(spec)).then_some(
-            "bsld_lower=auto is measured on jobs that are known beforehand; a daemon takes 1 for it, so that \
-             hardly anybody is slowed; write a number",
+            "bsld_lower=auto needs jobs that are known in advance; a daemon uses 1, so few jobs are slowed; write \
+            a number",
         )
     }
 

@@ -46,7 +46,7 @@ impl FromStr for UniformCap {
             "share" => Ok(UniformCap::Share),
             "tdp" => Ok(UniformCap::Tdp),
             power => match power.parse() {
-                Ok(Watts::ZERO) => Err("no processor runs on nothing".to_owned()),
+                Ok(Watts::ZERO) => Err("a processor needs power".to_owned()),
                 Ok(power) => Ok(UniformCap::Power(power)),
                 Err(error) => Err(format!("{error}, or min, share, tdp")),
             },

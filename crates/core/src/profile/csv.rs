@@ -79,7 +79,7 @@ impl Sheet {
         let separator = quoting::separator(heading);
         let fields = |line, text| {
             quoting::split(text, separator)
-                .map_err(|why| whole(line, format!("{why}; mend the quotes")))
+                .map_err(|why| whole(line, format!("{why}; correct the quotes")))
         };
         let columns = fields(line, heading)?;
         let cells = understand(heading, &columns, line, path, layout)?;

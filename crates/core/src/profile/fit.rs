@@ -79,7 +79,7 @@ pub enum FitError {
     },
     /// The model does not say something about every row it was asked for.
     #[error(
-        "{application}: a model of {} says nothing about {left_out} of {}; train it on more rows \
+        "{application}: a model of {} does not cover {left_out} of {}; train it on more rows \
          (--train)",
         counted(*trained_on, "row"), counted(*rows, "row")
     )]

@@ -70,7 +70,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// The policy could not go on.
-    #[error("the policy gave up at {at} of the simulated time: {why}")]
+    #[error("the policy failed at simulated time {at}: {why}")]
     GaveUp {
         /// The simulated time.
         at: Instant,

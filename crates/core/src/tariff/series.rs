@@ -117,7 +117,7 @@ pub(super) fn parse<V: SeriesValue>(
         let cell = |place: usize| fields.get(place).map_or("", |field| field.trim());
         let value = match cell(columns.value) {
             "" => {
-                Err("there is no value, and what is not known is not zero; fill it in".to_owned())
+                Err("the value is missing, and unknown is not zero; fill it in".to_owned())
             }
             value => V::read(value, &columns.unit),
         };
@@ -134,7 +134,7 @@ pub(super) fn parse<V: SeriesValue>(
                     When::After(_) | When::Daily(_) => None,
                 };
                 let beyond =
-                    || row_error(path, line, "time", format!("'{time}' is beyond all calendars"));
+                    || row_error(path, line, "time", format!("'{time}' is out of the range of calendars"));
                 dated.push((at.ok_or_else(beyond)?, value, line));
             }
             Ok(When::Daily(_)) | Err(_) => {
@@ -163,7 +163,7 @@ pub(super) fn parse<V: SeriesValue>(
         }
         ([], _) | (_, []) => Err(Form::incomplete(
             path,
-            "a series has at least two rows; for one value give it itself",
+            "a series needs at least two rows; for a single value, give the value itself",
         )
         .into()),
         _ => Err(Form::incomplete(
@@ -202,7 +202,7 @@ fn last_gap<T: Copy, V>(
         };
         if gap > before && !alike(gap, before) && !stays() {
             let missing = format!(
-                "there is nothing for the {} s before it: the row before it is for {} s; add what is missing",
+                "the {} s before it are missing: the row before it covers {} s; add the missing rows",
                 (gap - before) / 1000,
                 before / 1000
             );
@@ -228,7 +228,7 @@ fn columns<V: SeriesValue>(
     let Some(time) = names.iter().position(is_time) else {
         let form = V::FORM;
         let why = format!(
-            "'{heading}' is no heading with a time; {form} or the like into the first line"
+            "'{heading}' is not a heading with a time; the first line must be such as: {form}"
         );
         return Err(row_error(path, line, "time", why));
     };
@@ -243,12 +243,12 @@ fn columns<V: SeriesValue>(
     let Some(value) = value else {
         let known: Vec<&str> = with_unit().collect();
         let why = match (column, &known[..]) {
-            (_, []) => format!("no column says its unit; call it such as {}", V::COLUMNS),
+            (_, []) => format!("no column name has a unit; name it for example {}", V::COLUMNS),
             (Some(asked), known) => {
                 format!("there is no column '{asked}'; it has {}", known.join(", "))
             }
             (None, known) => format!(
-                "it has several columns; say which, as in {}:{}: {}",
+                "it has several columns; name one, as in {}:{}: {}",
                 path.display(),
                 known[0],
                 known.join(", ")
@@ -258,7 +258,7 @@ fn columns<V: SeriesValue>(
     };
     let Some(unit) = V::unit(names[value]) else {
         let why = format!(
-            "the column '{}' does not say its unit; call it such as {}",
+            "the column '{}' has no unit in its name; name it for example {}",
             names[value],
             V::COLUMNS
         );

@@ -233,7 +233,8 @@ fn mistakes_are_named_with_file_line_and_field() {
         ("period = '99ms'", "line 1, field 'period': 99ms is out of range; write 100ms to 1min"),
         (
             "switch_off = 'now'",
-            "line 1, field 'switch_off': 'now' is no rule for switching nodes off; write 'idle for 10min, keep 5 spare'",
+            "line 1, field 'switch_off': 'now' is not a rule for switching nodes off; write 'idle for 10min, keep \
+            5 spare'",
         ),
         ("kill_after = '2h'", "line 1, field 'kill_after': 2h is out of range; write 1s to 1h"),
         ("retention = '1s'", "line 1, field 'retention': 1s is out of range; write 1min to 3650d"),

@@ -55,7 +55,7 @@ impl Daemon {
                     (None, Some(owner)) => controller.submit(now, owner, *submission, &succeeded),
                     (None, None) => Err(Refusal {
                         kind: RefusalKind::Forbidden,
-                        message: "a job belongs to a user; say who you are".to_owned(),
+                        message: "a job needs a user; authenticate with a token or the socket".to_owned(),
                     }),
                 };
                 let answer = match submitted {

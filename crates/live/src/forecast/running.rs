@@ -38,8 +38,8 @@ impl Cancellation {
         }
         if self.begun.elapsed() >= self.most {
             let message = format!(
-                "the forecast took more than {} s and was given up; 'limits.forecast_time' in the \
-                 configuration says how long it may take",
+                "the forecast took more than {} s and was stopped; 'limits.forecast_time' in the configuration \
+                sets its maximum time",
                 self.most.as_secs_f64()
             );
             return Err(Refusal { kind: RefusalKind::TooMuch, message });

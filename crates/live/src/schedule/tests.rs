@@ -97,7 +97,7 @@ fn wrong_rows_are_named() {
     for (text, what) in [
         (
             "0,80%",
-            "line 1, field 'time': '0' has no beginning that seconds could count from; write",
+            "line 1, field 'time': '0' cannot count seconds from a start; write",
         ),
         ("24:00,80%", "line 1, field 'time': '24:00' is not a time of day; write 00:00 to 23:59"),
         ("\n12:5x,80%", "line 2, field 'time': '12:5x' is not a time of day"),

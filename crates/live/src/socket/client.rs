@@ -50,7 +50,7 @@ pub enum ClientError {
     },
     /// The answer cannot be read.
     #[error(
-        "the daemon on {} gave an answer that cannot be read; does it have another version?",
+        "the daemon on {} gave an answer that cannot be read; is it another version?",
         path.display()
     )]
     Unreadable {

@@ -118,7 +118,7 @@ pub enum PassFitError {
         value: f64,
     },
     /// The samples are so absurd that no law has such parameters.
-    #[error("the rows lead to parameters that cannot be: {0}")]
+    #[error("the rows lead to invalid parameters: {0}")]
     Absurd(#[from] OutOfRange),
 }
 

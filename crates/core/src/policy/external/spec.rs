@@ -61,8 +61,8 @@ impl ExternalSpec {
         }
         if command.contains(['\'', '"', ',']) || !has_pairs(command) {
             return Err(wrong(
-                "the command is split at blanks and no shell reads it, so it cannot have quotes, commas or \
-                 single parentheses; put it into a script",
+                "the command is split at spaces without a shell, so it cannot contain quotes, commas or \
+                unbalanced parentheses; put it into a script",
             ));
         }
         Ok(ExternalSpec {

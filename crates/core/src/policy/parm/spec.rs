@@ -161,7 +161,7 @@ impl ParmSpec {
             return Err(wrong("levels", format!("{} is not from 1 to 64", spec.levels)));
         }
         if spec.gap >= Share::WHOLE {
-            return Err(wrong("gap", "it leaves nothing to solve; below 100%".to_owned()));
+            return Err(wrong("gap", "it must be below 100%".to_owned()));
         }
         Ok(spec)
     }

@@ -76,10 +76,10 @@ impl RmapSpec {
             Err(CallError::Value { name, key, why: why.to_owned() })
         };
         if self.guard >= Share::WHOLE {
-            return wrong("guard", "it leaves nothing of the bound; below 100%");
+            return wrong("guard", "it must be below 100%");
         }
         if self.node_power == Some(Watts::ZERO) {
-            return wrong("node_power", "a node that draws nothing cannot be budgeted");
+            return wrong("node_power", "the power of a node must be above zero");
         }
         Ok(self)
     }

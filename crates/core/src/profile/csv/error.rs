@@ -31,8 +31,7 @@ pub enum CsvError {
     },
     /// The first line is a row.
     #[error(
-        "{}, line {line}: the heading is missing, as there is no name of a column in '{found}'; \
-         write one first, {}",
+        "{}, line {line}: the heading is missing, because '{found}' has no column name; write one first, {}",
         path.display(), Field::WRITTEN.map(Field::column).join(",")
     )]
     NoHeading {

@@ -267,7 +267,7 @@ fn problems_of_several_sizes_have_names_of_their_own() {
     assert_eq!(names, ["lu/big", "lu/small", "ua"]);
     assert_eq!(
         noted(&sheet, "size"),
-        Some("each problem size is an application of its own: lu/big, lu/small")
+        Some("each problem size is a separate application: lu/big, lu/small")
     );
     // Without a column that tells them apart, a large spread is a sign.
     let sheet = read(&format!("{HEADING}\nlu,1,1,50,9,40\nlu,1,1,50,1,40\n")).unwrap();

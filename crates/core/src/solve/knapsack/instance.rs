@@ -54,7 +54,7 @@ pub enum InstanceError {
         entry: usize,
     },
     /// There is more to share than can be counted with.
-    #[error("there are more nodes or watts to share than can be counted with (2^62)")]
+    #[error("there are too many nodes or watts (more than 2^62)")]
     Capacity,
     /// All entries together are beyond what can be counted with.
     #[error("entry {entry}: all entries up to it could take more than can be counted with")]

@@ -80,13 +80,13 @@ fn what_is_missing_or_twice_is_named() {
     let error = |text: &str| read(text).unwrap_err();
     assert_eq!(
         error("a,EP,51,30,51\na,EP,60,40,60\nb,EP,51,30,51"),
-        "c.csv: processor 'b' has no row for EP at 60W, a cap that others have; measure it, or take \
-         that cap out everywhere"
+        "c.csv: processor 'b' has no row for EP at 60W, a cap that others have; measure it, or remove that cap \
+        everywhere"
     );
     assert_eq!(
         error("a,EP,51,30,51\na,SP,51,40,51\nb,EP,51,30,51"),
-        "c.csv: processor 'b' has no rows for SP, which others have; measure it there, or take the \
-         processor or the application out"
+        "c.csv: processor 'b' has no rows for SP, which others have; measure it there, or remove the processor or \
+        the application"
     );
     let fall = error("a,EP,51,30,51\na,EP,60,40,60\na,EP,65,39.1,65");
     assert!(
