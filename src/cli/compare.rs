@@ -278,7 +278,10 @@ fn make_part(arguments: &Arguments, part: Part) -> anyhow::Result<()> {
     let mut run = |checked: &CheckedExperiment<'_>, draws| {
         let results = keeping.run_part(checked, draws, Some(part), &|_| ())?;
         if let Some(error) = &results.not_kept {
-            bail!("the results of this shard could not be written to {}: {error}", folder.display());
+            bail!(
+                "the results of this shard could not be written to {}: {error}",
+                folder.display()
+            );
         }
         let ran = results.tried.iter().filter(|tried| tried.outcome.summary().is_some()).count();
         known += results.reused();

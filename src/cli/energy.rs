@@ -14,7 +14,12 @@ use crate::units::{Instant, Joules, parse_decimal};
 pub(super) struct Arguments {
     /// Energy that tasks may consume in the period: 1.11GJ [default: 1.11 GJ a day for each hundred machines with
     /// essc, otherwise no limit]
-    #[arg(long, value_name = "E", allow_hyphen_values = true, help_heading = "Energy budget (policy utility)")]
+    #[arg(
+        long,
+        value_name = "E",
+        allow_hyphen_values = true,
+        help_heading = "Energy budget (policy utility)"
+    )]
     energy: Option<Joules>,
 
     /// Hours in which energy and utility are counted: 2..26 [default: that of essc; otherwise until the hour after

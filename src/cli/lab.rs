@@ -107,7 +107,9 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     let folder = lab.folder().display();
     let first = match up {
         Up::Started => format!("a lab of {} nodes is up in {folder}", lab.nodes()),
-        Up::Repaired => format!("the lab in {folder} is up again; its missing processes were started"),
+        Up::Repaired => {
+            format!("the lab in {folder} is up again; its missing processes were started")
+        }
         Up::Already => format!("the lab in {folder} is up already"),
     };
     let has_daemon = plan.busbar.is_some() && arguments.mode != Mode::Watch;

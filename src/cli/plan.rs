@@ -213,7 +213,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut assumed = assumptions(&known);
     assumed.push(
         "the base power of the machine and the jobs do not change with the number of nodes"
-        .to_owned(),
+            .to_owned(),
     );
     let notes = notes(&known, &question);
     let answer = Answer {
@@ -344,9 +344,7 @@ impl Arguments {
     fn experiment(&self) -> anyhow::Result<Experiment> {
         let load = load::named_load(self.file.as_deref(), self.workload.as_deref())?;
         if self.tariff.window.is_some() {
-            bail!(
-                "--window: a plan does not report time windows; 'busbar compare --window' does"
-            );
+            bail!("--window: a plan does not report time windows; 'busbar compare --window' does");
         }
         if self.tariff.carbon.is_some() {
             bail!("--carbon: a plan does not report emissions; 'busbar compare --carbon' does");

@@ -134,7 +134,14 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
 
     /// Format of the tables that --out writes
-    #[arg(long, value_name = "F", value_enum, default_value_t, requires = "out", help_heading = "Results")]
+    #[arg(
+        long,
+        value_name = "F",
+        value_enum,
+        default_value_t,
+        requires = "out",
+        help_heading = "Results"
+    )]
     format: TableFormat,
 
     /// Write the report's charts into this folder, as SVG files

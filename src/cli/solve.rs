@@ -22,13 +22,15 @@ use crate::workload::FileKind;
 /// The jobs share nodes and power; running jobs must continue, others may wait. Without arguments, it solves 50
 /// random jobs.
 #[derive(Debug, Args)]
-#[command(after_help = "--write-lp and --write-instance write the integer program before it is solved.
+#[command(
+    after_help = "--write-lp and --write-instance write the integer program before it is solved.
 
 Examples:
   busbar solve jobs.json
   busbar solve jobs.json --gap 0.01% --time-limit 50ms --json
   busbar solve --random jobs=500,configs=60,family=tight,alpha=0,running=50,seed=1
-  busbar solve --random jobs=50,family=free --write-instance jobs.json --write-lp jobs.lp")]
+  busbar solve --random jobs=50,family=free --write-instance jobs.json --write-lp jobs.lp"
+)]
 pub(super) struct Arguments {
     /// Integer program in a .json file; docs/reference/solve.md describes it
     #[arg(value_name = "INSTANCE", conflicts_with = "random")]

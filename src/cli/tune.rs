@@ -115,7 +115,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn tune<'a>(arguments: &Arguments, processors: &'a Processors) -> anyhow::Result<Tuned<'a>> {
     let application = match &arguments.app {
         Some(name) => processors.application(name)?,
-        None => processors.applications().first().context("the file of curves has no application")?,
+        None => {
+            processors.applications().first().context("the file of curves has no application")?
+        }
     };
     let curves: Vec<&Curve> = application.curves.iter().collect();
     let count = arguments.processors.map_or(curves.len(), |asked| asked as usize);

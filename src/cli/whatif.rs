@@ -44,7 +44,12 @@ pub(super) struct Arguments {
     file: Option<String>,
 
     /// Like FILE, but read only as accounting records
-    #[arg(long, value_name = "FILE", conflicts_with = "workload", help_heading = "Records and logs")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "workload",
+        help_heading = "Records and logs"
+    )]
     sacct: Option<PathBuf>,
 
     /// The time zone of the records' local times, such as Europe/Berlin [default: UTC]

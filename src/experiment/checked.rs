@@ -388,7 +388,9 @@ impl<'a> CheckedExperiment<'a> {
             let usable = jobs.jobs().len();
             if wanted.start >= usable {
                 let from = wanted.start;
-                return Err(format!("there are no jobs from {from} on: the workload has {usable}").into());
+                return Err(
+                    format!("there are no jobs from {from} on: the workload has {usable}").into()
+                );
             }
             jobs.slice(wanted.clone());
         }

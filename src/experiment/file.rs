@@ -324,9 +324,10 @@ pub fn parse_threshold(text: &str) -> Result<Span, AnyError> {
         Err(_) => parse_length(text)?,
     };
     match span {
-        Span::ZERO => {
-            Err("the threshold must be above zero, or jobs without a run time would have no slowdown".into())
-        }
+        Span::ZERO => Err(
+            "the threshold must be above zero, or jobs without a run time would have no slowdown"
+                .into(),
+        ),
         span => Ok(span),
     }
 }

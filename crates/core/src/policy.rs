@@ -202,9 +202,7 @@ impl DropReason {
     pub fn reason(self) -> &'static str {
         match self {
             DropReason::Unsaid => "dropped by the policy",
-            DropReason::LowUtility => {
-                "dropped: their utility at completion would be too low"
-            }
+            DropReason::LowUtility => "dropped: their utility at completion would be too low",
             DropReason::NoMachine => "dropped: no machine can run them",
             DropReason::NoEnergy => "dropped: the energy budget is used up",
             DropReason::NeverFed => "dropped: they exceed every limit of the budget",

@@ -399,8 +399,10 @@ impl Tuning {
             ));
         }
         if best.all.jobs < FEW_JOBS {
-            cautions
-                .push(format!("only {} jobs were replayed; more jobs give a more reliable answer", best.all.jobs));
+            cautions.push(format!(
+                "only {} jobs were replayed; more jobs give a more reliable answer",
+                best.all.jobs
+            ));
         }
         let (killed, before) = (best.all.killed, present.all.killed);
         if killed > before {

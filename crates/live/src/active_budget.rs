@@ -43,7 +43,7 @@ impl ActiveBudget {
             Err(error) => {
                 tracing::error!(
                     error,
-                    "an operator's budget cannot be used; the configured one holds"
+                    "an operator's budget is invalid; the configured one is in force"
                 );
                 None
             }

@@ -202,7 +202,7 @@ pub enum EngineError {
         attempt: Attempt,
     },
     /// The engine cannot tell yet what became of the attempt.
-    #[error("job {attempt}: it is not known yet what became of it")]
+    #[error("job {attempt}: its result is not known yet")]
     Unclear {
         /// The attempt.
         attempt: Attempt,

@@ -103,7 +103,7 @@ impl Protocol {
         };
         let version = env!("CARGO_PKG_VERSION");
         Some(format!(
-            "the request is of protocol {self}, and this daemon (Busbar {version}) speaks {PROTOCOL}; {advice}"
+            "the request is of protocol {self}, and this daemon (Busbar {version}) uses {PROTOCOL}; {advice}"
         ))
     }
 }

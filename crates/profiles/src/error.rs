@@ -70,7 +70,9 @@ pub enum StoreError {
         application: String,
     },
     /// A row says what cannot be.
-    #[error("{application} on {configuration}: the {field} must be above zero and below the maximum")]
+    #[error(
+        "{application} on {configuration}: the {field} must be above zero and below the maximum"
+    )]
     BadRow {
         /// The application, by its name.
         application: String,

@@ -261,7 +261,7 @@ impl Cluster for Commands {
         // Slurm takes the hold of a job that began a moment ago, too, for when it is queued again; it runs on.
         let is_free =
             |job: &Job| !job.state.is_waiting() || matches!(job.hold, None | Some(Hold::User));
-        self.for_jobs(|some| Act::Hold(some).call(), jobs, is_free, "no admin hold keeps them back")
+        self.for_jobs(|some| Act::Hold(some).call(), jobs, is_free, "they have no admin hold")
     }
 
     fn hold_unread(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {

@@ -7,9 +7,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum SlurmError {
     /// A program of Slurm is not there or cannot be run.
-    #[error(
-        "cannot run {program}; is Slurm installed, and is its folder of programs the right one?"
-    )]
+    #[error("cannot run {program}; is Slurm installed, and is the folder of its programs correct?")]
     Program {
         /// The program.
         program: String,
@@ -33,7 +31,7 @@ pub enum SlurmError {
         text: String,
     },
     /// There is no such job (any more).
-    #[error("{what}: Slurm knows no such job")]
+    #[error("{what}: Slurm has no such job")]
     NoSuchJob {
         /// What was tried.
         what: String,
@@ -48,7 +46,7 @@ pub enum SlurmError {
     },
     /// The user may not do it.
     #[error(
-        "{what}: Slurm does not allow it ({text}); it takes root, SlurmUser or a Slurm operator"
+        "{what}: Slurm does not allow it ({text}); it needs root, SlurmUser or a Slurm operator"
     )]
     Denied {
         /// What was tried.
@@ -65,7 +63,7 @@ pub enum SlurmError {
         text: String,
     },
     /// Slurm reported success, and it was not done.
-    #[error("{what}: Slurm reported success, and {found}")]
+    #[error("{what}: Slurm reported success, but {found}")]
     NotDone {
         /// What was tried.
         what: String,
@@ -73,7 +71,7 @@ pub enum SlurmError {
         found: String,
     },
     /// An answer cannot be understood.
-    #[error("{what}: the answer cannot be understood: {reason}")]
+    #[error("{what}: the answer cannot be read: {reason}")]
     Unreadable {
         /// What was tried.
         what: String,

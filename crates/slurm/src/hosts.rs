@@ -89,13 +89,13 @@ fn parts(text: &str) -> Result<Vec<&str>, &'static str> {
         match c {
             '[' if inside => return Err("a bracket opens within a bracket"),
             '[' => inside = true,
-            ']' if !inside => return Err("a bracket closes that was not opened"),
+            ']' if !inside => return Err("a closing bracket has no opening one"),
             ']' => inside = false,
             ',' if !inside => {
                 found.push(&text[begin..at]);
                 begin = at + 1;
             }
-            c if c.is_whitespace() || c.is_control() => return Err("there is a blank in it"),
+            c if c.is_whitespace() || c.is_control() => return Err("it contains a space"),
             _ => (),
         }
     }
@@ -126,10 +126,10 @@ fn expand(rest: &str, begun: String, names: &mut Vec<String>) -> Result<(), Stri
         };
         let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let (Some(low), Some(high)) = (number(first), number(last)) else {
-            return Err(format!("'{range}' is no number or range"));
+            return Err(format!("'{range}' is not a number or a range"));
         };
         if !is_digits(first) || !is_digits(last) || high < low {
-            return Err(format!("'{range}' is no number or range"));
+            return Err(format!("'{range}' is not a number or a range"));
         }
         if (high - low) as usize >= MOST {
             return Err(format!("it has more than {MOST} names"));

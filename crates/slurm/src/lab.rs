@@ -157,7 +157,7 @@ impl Lab {
         };
         let record = serde_json::from_str(&text).map_err(|error| {
             LabError::Unsuitable(format!(
-                "{} cannot be understood ({error}); if no process of the lab runs, remove its folder",
+                "{} cannot be read ({error}); if no process of the lab runs, remove its folder",
                 path.display()
             ))
         })?;

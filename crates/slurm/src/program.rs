@@ -222,7 +222,7 @@ fn read_some(pipe: &mut impl Read, into: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 64 << 10];
     let count = pipe.read(&mut buffer)?;
     if into.len() + count > MOST_OUTPUT {
-        return Err(io::Error::other("it prints without end"));
+        return Err(io::Error::other("its output is too long"));
     }
     into.extend_from_slice(&buffer[..count]);
     Ok(count > 0)

@@ -83,7 +83,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file is not what it should be.
-    #[error("{} is no part of a recording: {reason}", path.display())]
+    #[error("{} is not part of a recording: {reason}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -53,10 +53,8 @@ impl Caller {
     fn with(token: &Record) -> Result<Self, ApiError> {
         let known = || {
             users::owner(token.user).ok_or_else(|| {
-                let message = format!(
-                    "the token's user {} no longer exists on this machine",
-                    token.user
-                );
+                let message =
+                    format!("the token's user {} no longer exists on this machine", token.user);
                 ApiError::new(ErrorKind::Forbidden, message)
             })
         };

@@ -141,10 +141,8 @@ async fn unknown(request: Request) -> ApiError {
                        /api/v2/openapi.json describes it";
         return ApiError::new(ErrorKind::Gone, message);
     }
-    let message = format!(
-        "{} does not exist; /api/v2/openapi.json lists all paths",
-        request.uri().path()
-    );
+    let message =
+        format!("{} does not exist; /api/v2/openapi.json lists all paths", request.uri().path());
     ApiError::new(ErrorKind::Unknown, message)
 }
 

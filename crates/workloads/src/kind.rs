@@ -130,10 +130,9 @@ impl FileKind {
                 );
             }
             FileKind::Experiment => ("an experiment", "'busbar compare' runs it"),
-            FileKind::Machine => (
-                "a machine file",
-                "name it with --machine, or show it with 'busbar machine show'",
-            ),
+            FileKind::Machine => {
+                ("a machine file", "name it with --machine, or show it with 'busbar machine show'")
+            }
             FileKind::Daemon => {
                 ("a configuration of the daemon", "'busbar config' and 'busbar serve' read it")
             }

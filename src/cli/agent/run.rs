@@ -72,7 +72,9 @@ pub(super) fn restore(arguments: &Restore) -> anyhow::Result<()> {
     match report.domains.len() {
         0 => print("nothing was capped\n"),
         all if all == count => print(&format!("restored {count} limits\n")),
-        all => bail!("restored {count} of {all} limits; run the command again when the others are writable"),
+        all => bail!(
+            "restored {count} of {all} limits; run the command again when the others are writable"
+        ),
     }
 }
 

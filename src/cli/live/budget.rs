@@ -72,7 +72,8 @@ pub(super) fn rows(power: &PowerState) -> Vec<(&'static str, String)> {
         limit.map_or_else(|| "none".to_owned(), |limit| human_power(limit.as_f64()))
     };
     let by = if power.set_by_operator { "set by an operator" } else { "as configured" };
-    let emulated = if power.emulated { ", emulated: power is neither measured nor capped" } else { "" };
+    let emulated =
+        if power.emulated { ", emulated: power is neither measured nor capped" } else { "" };
     let held = human_power(power.held.as_f64());
     let base = human_power(power.base.as_f64());
     let mut rows = vec![

@@ -86,7 +86,9 @@ fn parse_range(text: &str) -> Result<(u32, u32), String> {
         .and_then(|(fewest, most)| Some((fewest.trim().parse().ok()?, most.trim().parse().ok()?)));
     match ends {
         Some((fewest, most)) if 1 <= fewest && fewest <= most => Ok((fewest, most)),
-        _ => Err(format!("'{text}' is not a range of nodes; write the smallest and the largest number as 2-8")),
+        _ => Err(format!(
+            "'{text}' is not a range of nodes; write the smallest and the largest number as 2-8"
+        )),
     }
 }
 

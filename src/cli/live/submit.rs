@@ -157,9 +157,7 @@ fn environment() -> Vec<(String, String)> {
     for (name, value) in std::env::vars_os() {
         match (name.to_str(), value.to_str()) {
             (Some(name), Some(value)) => environment.push((name.to_owned(), value.to_owned())),
-            _ => {
-                warn(&format!("the variable {} is not UTF-8 and is left out", name.display()))
-            }
+            _ => warn(&format!("the variable {} is not UTF-8 and is left out", name.display())),
         }
     }
     environment

@@ -108,7 +108,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let text = file::text(&answers);
     let (out, stem) = (arguments.out.as_deref(), "machine");
     if let Err(problems) = check_text(&text, stem, Path::new("")) {
-        bail!("these answers do not describe a valid machine: {}", check::describe("the file", &problems));
+        bail!(
+            "these answers do not describe a valid machine: {}",
+            check::describe("the file", &problems)
+        );
     }
     let Some(out) = out else { return print(&text) };
     if out.exists() && !arguments.force {

@@ -23,7 +23,12 @@ pub(super) struct Arguments {
     /// Price of a node, with its share of racks, network and storage: 9000EUR
     ///
     /// With --price, the recommendation is the machine with the most work for the money.
-    #[arg(long, value_name = "AMOUNT", requires = "price", help_heading = "Prices, carbon and cooling")]
+    #[arg(
+        long,
+        value_name = "AMOUNT",
+        requires = "price",
+        help_heading = "Prices, carbon and cooling"
+    )]
     node_price: Option<Amount>,
 
     /// Years until a node is replaced

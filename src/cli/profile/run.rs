@@ -202,9 +202,7 @@ impl Node {
             let is_outside = |cap: &&Watts| **cap < range.lowest || **cap > range.highest;
             if let Some(cap) = caps.iter().find(is_outside) {
                 let (name, lowest, highest) = (domain.name.as_str(), range.lowest, range.highest);
-                bail!(
-                    "--caps: {cap} is outside the range of {name}, {lowest} to {highest}"
-                );
+                bail!("--caps: {cap} is outside the range of {name}, {lowest} to {highest}");
             }
         }
         Ok(())

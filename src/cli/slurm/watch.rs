@@ -278,7 +278,8 @@ fn in_words(answer: &Answer) -> String {
         vec![name.to_owned(), run, format!("{bsld:.2}"), human_time(mean), human_time(longest)]
     };
     let Happened { mean_wait_s, max_wait_s, mean_bsld, .. } = happened;
-    let mut rows = vec![row("as recorded", *mean_bsld, *mean_wait_s, *max_wait_s, jobs.to_string())];
+    let mut rows =
+        vec![row("as recorded", *mean_bsld, *mean_wait_s, *max_wait_s, jobs.to_string())];
     for Row { policy, figures } in &answer.policies {
         let ran = format!("{}", figures.completed + figures.killed);
         rows.push(row(policy, figures.mean_bsld, figures.mean_wait_s, figures.max_wait_s, ran));

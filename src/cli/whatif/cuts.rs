@@ -75,9 +75,13 @@ impl Cuts {
             };
             // A limit below what the machine can draw is felt, even if it never falls.
             match limit_now < checked.machine(0, 0).max_power() {
-                true => format!("The limit does not change during these records, {words}{rules}, and {limit}."),
+                true => format!(
+                    "The limit does not change during these records, {words}{rules}, and {limit}."
+                ),
                 false => {
-                    format!("The budget has no cut during these records, {words}{rules}, and {limit}.")
+                    format!(
+                        "The budget has no cut during these records, {words}{rules}, and {limit}."
+                    )
                 }
             }
         });
@@ -86,7 +90,9 @@ impl Cuts {
             None => never
                 .iter()
                 .map(|rule| {
-                    format!("the rule {rule} of the budget never applies during these records, {words}")
+                    format!(
+                        "the rule {rule} of the budget never applies during these records, {words}"
+                    )
                 })
                 .collect(),
         };

@@ -128,9 +128,7 @@ impl Question {
         let Grounds { demand, curve, priced, .. } = *grounds;
         let limit = human_power(self.limit.as_f64());
         if curve.enough.is_none() {
-            return Advice::Nothing(format!(
-                "Under {limit}, no job runs on any number of nodes."
-            ));
+            return Advice::Nothing(format!("Under {limit}, no job runs on any number of nodes."));
         }
         let (fed, most) = (self.fed(), demand.nodes);
         if u64::from(fed) >= most {
@@ -342,8 +340,13 @@ mod tests {
         let undone = sentence(&[(153.0, 3.0, 43.0), (256.0, 20.5, 0.0)]);
         assert!(undone.contains("would leave 43 jobs undone; still more"), "{undone}");
         let never = sentence(&[(153.0, 3.0, 43.0), (256.0, 2.0, 28.0)]);
-        assert!(never.ends_with("Even there 28 jobs of the log do not complete, the fewest of all simulated \
-        machines."), "{never}");
+        assert!(
+            never.ends_with(
+                "Even there 28 jobs of the log do not complete, the fewest of all simulated \
+        machines."
+            ),
+            "{never}"
+        );
         assert!(sentence(&[]).contains("no job ever runs"));
     }
 

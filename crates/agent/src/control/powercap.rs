@@ -65,7 +65,9 @@ fn kind(control: &str, place: &str, label: &str) -> Result<DomainKind, &'static 
     match (control, is_part) {
         ("intel-rapl", false) if label.starts_with("package") => Ok(DomainKind::Package),
         ("intel-rapl", true) if label == "dram" => Ok(DomainKind::Dram),
-        ("intel-rapl", false) => Err("not a package zone: its energy overlaps with that of packages"),
+        ("intel-rapl", false) => {
+            Err("not a package zone: its energy overlaps with that of packages")
+        }
         ("intel-rapl", true) => Err("part of a package, and counted there"),
         ("arm-scmi", false) => Ok(DomainKind::Package),
         ("intel-rapl-mmio", _) => Err("a second interface to the limits of a package"),

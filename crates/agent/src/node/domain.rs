@@ -156,8 +156,7 @@ impl Domain {
                 Outcome::Clamped { reason }
             }
             (Ok(()), Effective::Unlimited) => Outcome::Failed {
-                reason: "the limit was written, but the zone stays switched off"
-                    .to_owned(),
+                reason: "the limit was written, but the zone stays switched off".to_owned(),
             },
             (Ok(()), Effective::Unknown) => Outcome::Failed {
                 reason: "the limit was written, but cannot be read back".to_owned(),

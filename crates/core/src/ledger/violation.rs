@@ -29,9 +29,7 @@ pub enum Violation {
         power: Watts,
     },
     /// That may not be done to the job.
-    #[error(
-        "{job} got a decision that needs the freedom '{needed}', which is not allowed"
-    )]
+    #[error("{job} got a decision that needs the freedom '{needed}', which is not allowed")]
     NotAllowed {
         /// The job that is refused.
         job: JobId,

@@ -56,11 +56,13 @@ impl<'de> Deserialize<'de> for Cooling {
             (Some(Written::Same(pue)), None) => Cooling::by_load(&[(1.0, pue)], in_budget),
             (Some(Written::ByLoad(points)), None) => Cooling::by_load(&points, in_budget),
             (None, Some(points)) => Cooling::by_temperature(&points, in_budget),
-            (None, None) => Err("the PUE is missing; write 'pue' or 'pue_by_temperature'".to_owned()),
-            (Some(_), Some(_)) => Err(
-                "'cooling.pue' and 'cooling.pue_by_temperature' both give the PUE; keep one"
-                    .to_owned(),
-            ),
+            (None, None) => {
+                Err("the PUE is missing; write 'pue' or 'pue_by_temperature'".to_owned())
+            }
+            (Some(_), Some(_)) => {
+                Err("'cooling.pue' and 'cooling.pue_by_temperature' both give the PUE; keep one"
+                    .to_owned())
+            }
         };
         cooling.map_err(de::Error::custom)
     }

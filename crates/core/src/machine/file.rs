@@ -305,9 +305,9 @@ impl File {
     /// What is said of the whole where partitions say it of each.
     fn refuse_partitions(&self) -> Result<(), &'static str> {
         match (&self.nodes, &self.variation) {
-            (Some(_), _) => {
-                Err("'nodes' is given beside [[partition]]; give the nodes of each partition instead")
-            }
+            (Some(_), _) => Err(
+                "'nodes' is given beside [[partition]]; give the nodes of each partition instead",
+            ),
             (_, Some(_)) => Err(
                 "'variation' is given beside [[partition]]; curves are of a machine without partitions",
             ),

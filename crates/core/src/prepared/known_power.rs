@@ -64,9 +64,7 @@ pub fn measured_power(prepared: &PreparedWorkload) -> Option<String> {
     let above = drawn().filter(|power| *power > rated).count();
     let below = drawn().filter(|power| *power < idle).count();
     if above > 0 {
-        text += &format!(
-            "; {above} jobs drew more than {rated} a node, and count with that power"
-        );
+        text += &format!("; {above} jobs drew more than {rated} a node, and count with that power");
     }
     if below > 0 {
         text += &format!(

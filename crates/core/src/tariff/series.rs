@@ -116,9 +116,7 @@ pub(super) fn parse<V: SeriesValue>(
         let fields = quoting::split(row, ',').map_err(|why| row_error(path, line, "time", why))?;
         let cell = |place: usize| fields.get(place).map_or("", |field| field.trim());
         let value = match cell(columns.value) {
-            "" => {
-                Err("the value is missing, and unknown is not zero; fill it in".to_owned())
-            }
+            "" => Err("the value is missing, and unknown is not zero; fill it in".to_owned()),
             value => V::read(value, &columns.unit),
         };
         let value = value.map_err(|why| row_error(path, line, "value", why))?;
@@ -133,8 +131,14 @@ pub(super) fn parse<V: SeriesValue>(
                     When::Local(local) => local_after(zone.map_err(Clone::clone)?, local, last),
                     When::After(_) | When::Daily(_) => None,
                 };
-                let beyond =
-                    || row_error(path, line, "time", format!("'{time}' is out of the range of calendars"));
+                let beyond = || {
+                    row_error(
+                        path,
+                        line,
+                        "time",
+                        format!("'{time}' is out of the range of calendars"),
+                    )
+                };
                 dated.push((at.ok_or_else(beyond)?, value, line));
             }
             Ok(When::Daily(_)) | Err(_) => {

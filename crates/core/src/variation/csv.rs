@@ -227,7 +227,10 @@ fn read_row(cells: &Cells<'_>) -> Result<Row, TableError> {
     let [processor, application, cap, gips, power] = cells.all();
     for (field, name) in [("processor", processor), ("application", application)] {
         if name.is_empty() || name.contains(char::is_control) {
-            return Err(wrong(field, format!("{name:?} is not a valid name; write for example p17 or EP")));
+            return Err(wrong(
+                field,
+                format!("{name:?} is not a valid name; write for example p17 or EP"),
+            ));
         }
     }
     let watts = |field, text: &str| {

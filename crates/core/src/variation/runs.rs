@@ -87,9 +87,7 @@ impl FromStr for Saying {
         let field = RunField::ALL.into_iter().find(|field| field.name() == name.trim());
         match (field, what.trim()) {
             (None, _) => Err(format!("there is no field '{}'; valid fields: {valid}", name.trim())),
-            (Some(_), "") => {
-                Err(format!("'{text}': write FIELD=VALUE, such as cap=300W"))
-            }
+            (Some(_), "") => Err(format!("'{text}': write FIELD=VALUE, such as cap=300W")),
             (Some(field), what) => Ok(Saying { field, text: what.to_owned() }),
         }
     }

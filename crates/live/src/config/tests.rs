@@ -289,7 +289,7 @@ fn mistakes_are_named_with_file_line_and_field() {
         ("[[daily]]\nfrom = '2:00'", "field 'daily[0]': missing field `budget`"),
         (
             "budget = '1kW'\n[[daily]]\nfrom = '2:00'\nbudget = '1kW'",
-            "line 2, field 'daily': there is a 'budget', too; keep one of them",
+            "line 2, field 'daily': 'budget' is given, too; keep one of them",
         ),
         ("policy = = 3", "line 1: "),
         ("policy = 'easy'\npolicy = 'fcfs'", "line 2: duplicate key"),

@@ -95,10 +95,7 @@ fn dates_hold_from_then_on_and_the_first_before_it() {
 #[test]
 fn wrong_rows_are_named() {
     for (text, what) in [
-        (
-            "0,80%",
-            "line 1, field 'time': '0' cannot count seconds from a start; write",
-        ),
+        ("0,80%", "line 1, field 'time': '0' cannot count seconds from a start; write"),
         ("24:00,80%", "line 1, field 'time': '24:00' is not a time of day; write 00:00 to 23:59"),
         ("\n12:5x,80%", "line 2, field 'time': '12:5x' is not a time of day"),
         ("+1:30,80%", "field 'time': '+1:30' is not a time of day"),

@@ -30,7 +30,7 @@ pub(super) enum Decision {
 /// All jobs that were not placed.
 pub(super) struct Setbacks {
     of: BTreeMap<String, Setback>,
-    /// How long Slurm may take to place a job of which it does not say why it waits.
+    /// How long Slurm may take to place a job of which no reason given it waits.
     patience: Duration,
 }
 
@@ -105,7 +105,7 @@ fn competes(reason: Option<&str>) -> bool {
 }
 
 fn text(reason: Option<&str>) -> String {
-    format!("Slurm does not place it: {}", reason.unwrap_or("it does not say why"))
+    format!("Slurm did not place it: {}", reason.unwrap_or("no reason given"))
 }
 
 /// Whether there may be nodes for a job: those that it must get, and as many as it needs, are idle, in its partition, and not

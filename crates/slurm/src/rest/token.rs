@@ -77,7 +77,7 @@ impl Credentials {
                 Some(Err(unread)) => Err(unread),
                 Some(Ok(_)) => Err(SlurmError::Denied {
                     what: format!("the token of {}", self.user),
-                    text: format!("it is worn out, and no other can be made: {made}"),
+                    text: format!("it has expired, and a new one cannot be made: {made}"),
                 }),
             },
         }

@@ -101,7 +101,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.daemon.show(&jobs, |jobs| describe(jobs, terminal_width()))?;
     if is_cut {
         let shown = jobs.len();
-        warn(&format!("only the latest {shown} jobs are shown; -n shows more, --until earlier ones"));
+        warn(&format!(
+            "only the latest {shown} jobs are shown; -n shows more, --until earlier ones"
+        ));
     }
     Ok(())
 }

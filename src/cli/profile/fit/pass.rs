@@ -68,10 +68,7 @@ fn cores(asked: Option<u32>, profile: &Profile) -> anyhow::Result<u32> {
     match asked {
         Some(cores) if !all.contains(&cores) => {
             let all: Vec<String> = all.iter().map(u32::to_string).collect();
-            bail!(
-                "no measured row has {cores} cores; there are rows with {}",
-                all.join(", ")
-            )
+            bail!("no measured row has {cores} cores; there are rows with {}", all.join(", "))
         }
         asked => Ok(asked.unwrap_or(most)),
     }

@@ -55,9 +55,7 @@ pub(super) enum Fault {
     #[error("the program wrote a line of more than {} MiB; write one JSON object per line", LONGEST_ANSWER >> 20)]
     TooLong,
     /// It wrote more than an answer.
-    #[error(
-        "the program wrote an unexpected line, '{0}'; write exactly one line per question"
-    )]
+    #[error("the program wrote an unexpected line, '{0}'; write exactly one line per question")]
     Unasked(String),
     /// The pipes broke.
     #[error("communication with the program failed: {0}")]
@@ -205,9 +203,9 @@ fn not_started(program: &str, error: &io::Error) -> String {
         ErrorKind::NotFound if is_path => {
             "no such file; paths are relative to the current folder".to_owned()
         }
-        ErrorKind::NotFound if is_there => format!(
-            "it is not in PATH; for the file in the current folder, write ./{program}"
-        ),
+        ErrorKind::NotFound if is_there => {
+            format!("it is not in PATH; for the file in the current folder, write ./{program}")
+        }
         ErrorKind::NotFound => "no folder of PATH has it".to_owned(),
         ErrorKind::PermissionDenied => format!(
             "it is not executable; make it executable (chmod +x {program}), or name its interpreter \

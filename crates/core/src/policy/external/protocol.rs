@@ -263,8 +263,9 @@ impl Answer {
     pub(super) fn parse(line: &str) -> Result<Self, String> {
         let answer: Answer = parsed(line)?;
         if answer.wake_s.is_some() && answer.wake().is_none() {
-            return Err("wake_s: not a valid simulation time; write seconds, or leave it out"
-                .to_owned());
+            return Err(
+                "wake_s: not a valid simulation time; write seconds, or leave it out".to_owned()
+            );
         }
         Ok(answer)
     }

@@ -139,9 +139,7 @@ pub enum NoChoice {
         power: Watts,
     },
     /// No choice was found that fits, and none was shown not to exist.
-    #[error(
-        "no solution was found within the limits; there may be one"
-    )]
+    #[error("no solution was found within the limits; there may be one")]
     Undecided,
 }
 

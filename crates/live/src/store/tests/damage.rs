@@ -165,7 +165,7 @@ fn a_file_that_is_cut_short_is_refused() {
     files.insert(DATABASE.to_owned(), Vec::new());
     assert_damaged(&files, "it is empty");
     files.remove(DATABASE);
-    assert_damaged(&files, "it is gone, and its log is still there");
+    assert_damaged(&files, "it is missing, but its log still exists");
 }
 
 #[test]
