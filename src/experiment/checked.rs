@@ -28,7 +28,7 @@ use crate::world::{Names, Repertoire};
 
 /// An experiment in which nothing is wrong.
 pub struct CheckedExperiment<'a> {
-    /// What was asked for.
+    /// The requested value.
     pub experiment: &'a Experiment,
     /// The applications that have profiles.
     profiled: Repertoire,

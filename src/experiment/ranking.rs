@@ -58,7 +58,7 @@ impl Figure {
         Figure::Carbon,
     ];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Turnaround => "turnaround",

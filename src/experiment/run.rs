@@ -32,7 +32,7 @@ use crate::sim::Stopped;
 pub struct Tried {
     /// The run of the experiment.
     pub cell: Cell,
-    /// What came of it.
+    /// The result.
     pub outcome: CellOutcome,
     /// Whether that was known before.
     pub reused: bool,
@@ -73,7 +73,7 @@ impl Finished {
 
 /// How the runs of an experiment are carried out.
 pub struct Manner<'a> {
-    /// On so many threads. The results do not depend on it.
+    /// On this many threads. The results do not depend on it.
     pub threads: NonZeroUsize,
     /// Where results are kept, if anywhere.
     pub cache: Option<&'a Cache>,

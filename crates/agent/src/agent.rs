@@ -36,7 +36,7 @@ pub(crate) enum Role {
     Controller,
 }
 
-/// Who asks.
+/// The identity of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     /// The user or certificate, which holds leases.
@@ -400,7 +400,7 @@ impl Agent {
         self.node.sample(unix_millis())
     }
 
-    /// Who counts on the caps, if anybody does.
+    /// The controller that relies on the caps, if any.
     pub(crate) fn controller(&self) -> Option<&Holder> {
         self.lease.as_ref().map(|lease| &lease.holder)
     }
@@ -427,7 +427,7 @@ pub enum Stopped {
     Restored(SetReport),
     /// The caps stay, because a controller counts on them.
     Kept {
-        /// Who that is.
+        /// The identity of that client.
         controller: String,
     },
 }

@@ -50,7 +50,7 @@ pub struct ZoneShape {
     pub lowest: Watts,
     /// The highest limit, and the most that the zone draws.
     pub highest: Watts,
-    /// What it draws at least.
+    /// Its lowest power.
     pub idle: Watts,
 }
 

@@ -38,7 +38,7 @@ pub struct Probe {
 pub struct ProbedDomain {
     /// The domain.
     pub domain: Domain,
-    /// What it draws.
+    /// Its power.
     pub sample: DomainSample,
     /// Why its limit could not be changed, as far as that can be told without a try.
     pub obstacle: Option<String>,

@@ -86,7 +86,7 @@ pub enum StartError {
         "'{name}' is not a time zone of the IANA database{hint} write one such as Europe/Berlin, US/Pacific or UTC"
     )]
     UnknownZone {
-        /// What was written.
+        /// The text as written.
         name: String,
         /// What may have been meant.
         hint: String,
@@ -104,7 +104,7 @@ pub enum StartError {
         zone: String,
         /// The time on the wall.
         local: DateTime,
-        /// How often.
+        /// How often the clock shows it.
         times: &'static str,
         /// What may have been meant.
         utc: Timestamp,
@@ -114,7 +114,7 @@ pub enum StartError {
         "'{text}' has an offset that {zone} does not have then; leave it out, as in '{local} {zone}'"
     )]
     WrongOffset {
-        /// What was written.
+        /// The text as written.
         text: String,
         /// The zone.
         zone: String,
@@ -221,7 +221,7 @@ impl Calendar {
         self.0.time_zone()
     }
 
-    /// What the time zone is called: by its name, or by its offset.
+    /// The name of the time zone, or its offset.
     pub fn zone_name(&self) -> String {
         let offset = || self.0.offset().to_string();
         self.zone().iana_name().map_or_else(offset, str::to_owned)
@@ -279,7 +279,7 @@ impl RunDates {
     /// The longest time for which they are.
     const LONGEST: Instant = Instant::from_millis(1000 * 366 * 24 * 3_600_000);
 
-    /// The dates of a run of which nobody knows any.
+    /// A run without dates.
     pub fn unknown() -> Self {
         RunDates { calendar: Err(NoCalendar::NotSaid), until: Instant::ZERO }
     }

@@ -30,7 +30,7 @@ pub use parts::{CLASSES, Parts};
 /// A homogeneous machine.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Machine {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     /// How many nodes it has; at least one.
     pub nodes: u32,
@@ -40,7 +40,7 @@ pub struct Machine {
     pub sockets_per_node: u32,
     /// What a node draws while it runs a job in the top gear, on top of the base power.
     pub node_power: Watts,
-    /// What the machine draws at all times beside its nodes, whether jobs run or not.
+    /// The constant power of the machine besides its nodes, with or without jobs.
     pub base_power: Watts,
     /// What else is said of its nodes.
     pub details: Details,
@@ -80,9 +80,9 @@ pub enum MachineError {
     TooLarge {
         /// The figure, by its name.
         what: &'static str,
-        /// What it is.
+        /// The quantity in question.
         value: String,
-        /// What it may be.
+        /// The valid values.
         most: String,
     },
     /// A node that draws nothing cannot be budgeted.
@@ -95,9 +95,9 @@ pub enum MachineError {
     TooMuch {
         /// The part of a node, by its name in the file.
         what: &'static str,
-        /// What it is.
+        /// The quantity in question.
         part: Watts,
-        /// What a busy node draws.
+        /// The power of a busy node.
         whole: Watts,
     },
     /// Two say what a busy node draws, and differ.
@@ -108,7 +108,7 @@ pub enum MachineError {
     OtherDraw {
         /// What it draws in the fastest gear.
         drawn: Watts,
-        /// What a busy node draws.
+        /// The power of a busy node.
         node_power: Watts,
     },
     /// An idle node draws more than a busy one under the lowest cap.
@@ -117,9 +117,9 @@ pub enum MachineError {
          of 'caps.levels' or its default); an idle node cannot draw more"
     )]
     IdleAboveBusy {
-        /// What an idle node draws.
+        /// The power of an idle node.
         idle: Watts,
-        /// What a busy one draws.
+        /// The power of a busy node.
         busy: Watts,
     },
     /// A node that is off draws more than an idle one.
@@ -128,9 +128,9 @@ pub enum MachineError {
         cannot draw more"
     )]
     OffAboveIdle {
-        /// What a node draws that is off.
+        /// The power of a node that is off.
         off: Watts,
-        /// What an idle node draws.
+        /// The power of an idle node.
         idle: Watts,
     },
     /// Caps that cannot be set.
@@ -188,7 +188,7 @@ pub enum MachineError {
     NoPartition {
         /// The machine.
         machine: String,
-        /// What was asked for.
+        /// The requested value.
         wanted: String,
         /// What may have been meant, in words.
         hint: String,
@@ -211,13 +211,13 @@ pub enum MachineError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The place of the mistake, and the reason.
         why: String,
     },
 }
 
 impl Machine {
-    /// What a busy node is taken to draw where nobody says.
+    /// What a busy node is taken to draw by default.
     pub const ASSUMED_NODE_POWER: Watts = Watts::from_watts(100);
 
     /// The largest machine, ten times any that was ever built.
@@ -262,7 +262,7 @@ impl Machine {
         }
     }
 
-    /// A machine of processors like those of LLNL's Catalyst: made up, no two alike.
+    /// A machine of processors like those of LLNL's Catalyst: synthetic, no two alike.
     pub fn catalyst(processors: u32, seed: u64) -> Result<Self, MachineError> {
         if processors > catalyst::MOST_PROCESSORS {
             return Err(MachineError::TooLarge {
@@ -343,7 +343,7 @@ impl Machine {
         self.nodes.saturating_mul(self.processors_per_node)
     }
 
-    /// What is drawn when no job runs.
+    /// The power without jobs.
     pub fn floor(&self) -> Watts {
         self.base_power + self.node().idle * self.nodes
     }

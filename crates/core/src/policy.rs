@@ -104,7 +104,7 @@ pub trait Policy {
 /// A job that has ended, as far as one can learn from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PastJob {
-    /// Who submitted it.
+    /// The user who submitted it.
     pub user: Option<UserId>,
     /// How many nodes it asked for.
     pub nodes: u32,

@@ -1,4 +1,4 @@
-//! When nodes that nobody needs are switched off: a rule of the site, for every policy alike.
+//! When idle nodes are switched off: a rule of the site, for every policy alike.
 
 use std::fmt;
 use std::str::FromStr;

@@ -85,7 +85,7 @@ impl<R: Read> Pieces<R> {
     }
 }
 
-/// Where the first line begins that is too long. An end of a line among so many bytes after the beginning of another
+/// Where the first line begins that is too long. An end of a line among this many bytes after the beginning of another
 /// line shows that none in between is, so few of them are looked at.
 fn too_long(text: &[u8]) -> Option<usize> {
     let mut begin = 0;

@@ -66,7 +66,7 @@ pub struct Past {
     pub repertoire: Repertoire,
     /// What policies may do and believe.
     pub rules: Rules,
-    /// What the machine may draw.
+    /// The power budget of the machine.
     pub budget: Budget,
     /// Where random numbers start.
     pub seed: u64,
@@ -94,7 +94,7 @@ pub struct Figures {
     pub max_wait_s: f64,
 }
 
-/// Figures are never NaN: nobody has any if no job ran.
+/// Figures are never NaN: there are none if no job ran.
 impl Eq for Figures {}
 
 impl Figures {
@@ -111,7 +111,7 @@ impl Figures {
         })
     }
 
-    /// Jobs that never ran: they are in no mean, and delayed nobody.
+    /// Jobs that never ran: they are in no mean, and delayed no other job.
     fn left_out(&self) -> u64 {
         self.jobs.saturating_sub(self.completed + self.killed)
     }
@@ -147,7 +147,7 @@ pub struct Candidate {
     pub second: Figures,
 }
 
-/// What came of all candidates.
+/// The results of all candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuning {
     /// Those that could run, best first.
@@ -193,7 +193,7 @@ pub enum TuningError {
     /// The budget leaves nothing for jobs.
     #[error("{0}")]
     NoPower(String),
-    /// Whoever watched did not want any more of it.
+    /// The caller stopped it.
     #[error("interrupted")]
     BrokenOff,
 }

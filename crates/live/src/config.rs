@@ -63,7 +63,7 @@ pub struct Config {
     pub takeover: Span,
     /// What to do if jobs cannot be slowed down enough for the budget.
     pub last_resort: LastResort,
-    /// When nodes that nobody needs are switched off; never if `None`.
+    /// When idle nodes are switched off; never if `None`.
     pub switch_off: Option<SwitchOff>,
     /// How long a job may take to end before it is killed.
     pub kill_after: Span,

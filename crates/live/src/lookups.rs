@@ -23,7 +23,7 @@ const MOST_WAITING: usize = 32;
 /// The number of finished jobs that are looked at for one answer.
 const MOST_LOOKED_AT: u32 = 4000;
 
-/// The number of finished jobs in an answer if nobody says.
+/// The number of finished jobs in an answer by default.
 const USUAL_JOBS: u32 = 100;
 
 /// A question that needs the database, and who gets the answer.

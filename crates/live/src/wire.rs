@@ -567,7 +567,7 @@ pub struct MeasuredPower {
     pub power: Watts,
     /// How many nodes that are.
     pub nodes: u32,
-    /// Whether an emulator made up some of it.
+    /// Whether part of it is emulated.
     pub emulated: bool,
 }
 

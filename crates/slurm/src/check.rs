@@ -15,7 +15,7 @@ use crate::model::Partition;
 use crate::setup::{self, Mode, Site};
 use crate::version::Version;
 
-/// Jobs that ended are remembered for at least so many seconds, or Busbar may never see how they ended.
+/// Jobs that ended are remembered for at least this many seconds, or Busbar may never see how they ended.
 const LEAST_JOB_AGE: u64 = 30;
 
 /// How a point is.
@@ -33,11 +33,11 @@ pub enum Verdict {
 /// One point that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Point {
-    /// What was looked at.
+    /// The checked item.
     pub what: &'static str,
     /// How it is.
     pub verdict: Verdict,
-    /// What was found.
+    /// The result.
     pub found: String,
     /// What to do; empty if nothing.
     pub to_do: String,

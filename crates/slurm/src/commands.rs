@@ -20,7 +20,7 @@ use crate::version::Version;
 /// How long Slurm may take to find nodes by which a job grows.
 const GROWING: Duration = Duration::from_secs(10);
 
-/// So many jobs are read one by one.
+/// This many jobs are read one by one.
 const FEW_JOBS: usize = 10;
 
 /// A cluster through `squeue`, `scontrol`, `scancel` and `salloc`.

@@ -24,7 +24,7 @@ pub struct HostList(Vec<String>);
 pub struct HostListError {
     /// The list, shortened.
     pub text: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 

@@ -93,7 +93,7 @@ pub enum LabError {
     /// A file cannot be read or written.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// What was tried, to be read after "cannot".
+        /// The attempted action, in words that follow "cannot".
         what: &'static str,
         /// The file or folder.
         path: PathBuf,

@@ -19,7 +19,7 @@ use rustix::time::Timespec;
 use crate::calls::Call;
 use crate::error::SlurmError;
 
-/// How long a program may take unless somebody says otherwise.
+/// How long a program may take by default.
 pub const USUAL_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The most that a program may print; more is not what was asked for.

@@ -75,7 +75,7 @@ pub enum RecordError {
     /// A file cannot be read or written.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// What was tried, to be read after "cannot".
+        /// The attempted action, in words that follow "cannot".
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -87,7 +87,7 @@ pub enum RecordError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// Slurm does not even say its version.

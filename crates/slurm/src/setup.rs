@@ -79,7 +79,7 @@ impl FromStr for Mode {
     }
 }
 
-/// What is different from site to site.
+/// The values that differ between sites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// How Busbar works there.

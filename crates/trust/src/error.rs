@@ -95,7 +95,7 @@ pub enum TrustError {
     Kind {
         /// The path.
         path: PathBuf,
-        /// What it is.
+        /// The quantity in question.
         what: &'static str,
         /// What names the folder.
         setting: Setting,

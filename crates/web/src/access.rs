@@ -1,4 +1,4 @@
-//! Who asks, and what they may.
+//! Authentication and authorisation of requests.
 //!
 //! Programs on this machine may read without a token if the site allows it; they see what every user may see.
 //! Everything else needs a token. Browsers must call the page by a name of its own, so that no other page can make them

@@ -94,7 +94,7 @@ impl Record {
 /// What a new token is to be.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
     /// What its bearer may do.
     pub role: Role,

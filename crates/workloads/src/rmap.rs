@@ -1,7 +1,7 @@
 //! Traces like those of the RMAP paper (Patki and others 2015): moldable jobs, sparse arrivals.
 //!
 //! A job runs one of the applications there are, on one of the numbers of nodes that one was
-//! measured on, and asks for the time it takes on so many nodes, unthrottled: what a user knows who
+//! measured on, and asks for the time it takes on this many nodes, unthrottled: what a user knows who
 //! has run it before.
 
 use std::collections::BTreeMap;
@@ -142,7 +142,7 @@ pub enum TraceError {
 }
 
 impl Trace {
-    /// Draws the trace; a node counts for so many processors.
+    /// Draws the trace; a node counts for this many processors.
     pub fn draw(
         &self,
         usual: &UsualTimes,

@@ -106,7 +106,7 @@ struct Happened {
     mean_bsld: f64,
     /// The most nodes that were in use at once.
     peak_nodes: u32,
-    /// What the machine draws with so many nodes at full speed.
+    /// What the machine draws with this many nodes at full speed.
     peak_w: f64,
     /// How long it drew more than the budget, at full speed.
     over_budget_s: u64,

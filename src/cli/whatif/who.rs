@@ -77,7 +77,7 @@ impl Who {
         }
     }
 
-    /// A table for each thing that jobs differ in, with so many rows at most. `with_others` adds the differences under
+    /// A table for each thing that jobs differ in, with this many rows at most. `with_others` adds the differences under
     /// the other policies.
     pub(super) fn tables(&self, runs: &Runs<'_>, most: usize, with_others: bool) -> Vec<Aside> {
         let some = self.by.iter().filter(|by| by.rows.len() > 1);

@@ -1,4 +1,4 @@
-//! The one answer of a plan: so many nodes under the limit that was asked about, or why no number can be recommended.
+//! The one answer of a plan: this many nodes under the limit that was asked about, or why no number can be recommended.
 //!
 //! Without a price of nodes, the turnaround of the jobs decides: the knee of its [curve](Curve), or what is enough. With
 //! one, the money does: of the machines that keep up with the log, the one with the most work for it. If none keeps up,

@@ -11,10 +11,10 @@ use crate::domain::{Basis, CapRange, DomainName, Effective};
 use crate::meter::Meter;
 use crate::wire::{DomainReport, Outcome};
 
-/// What a domain is taken to draw at most if nobody says so.
+/// What a domain is taken to draw at most by default.
 const UNRATED: Watts = Watts::from_watts(2000);
 
-/// The share of the highest cap that is taken for the lowest one if nobody says so, in percent.
+/// The share of the highest cap that is taken for the lowest one by default, in percent.
 const ASSUMED_LOWEST: u64 = 30;
 
 /// A domain with what the agent knows of it.

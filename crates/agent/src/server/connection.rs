@@ -48,7 +48,7 @@ pub(super) enum Admission {
 pub(super) struct Connection {
     link: Link,
     origin: Origin,
-    /// Who it is, once it has said so.
+    /// The client's identity, once it has introduced itself.
     peer: Option<Peer>,
     /// Whether it means to set caps.
     controls: bool,

@@ -21,7 +21,7 @@ pub enum Event {
         name: DomainName,
         /// Its cap.
         cap: Watts,
-        /// What it draws.
+        /// Its power.
         power: Reading<Watts>,
     },
     /// The domain draws more than its cap, although the limit was read back: a budget must count what it
@@ -31,7 +31,7 @@ pub enum Event {
         name: DomainName,
         /// Its cap.
         cap: Watts,
-        /// What it draws.
+        /// Its power.
         power: Reading<Watts>,
     },
     /// Whether the domain obeys its cap cannot be told.
@@ -71,7 +71,7 @@ pub enum Event {
     },
     /// The controller was silent for longer than its lease, and the agent has fallen to the safe cap.
     LeaseEnded {
-        /// Who held it.
+        /// The previous holder.
         controller: String,
         /// What became of the caps.
         report: SetReport,

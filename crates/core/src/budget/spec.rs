@@ -35,9 +35,9 @@ pub enum BudgetError {
     /// The number or its unit is wrong.
     #[error("budget '{text}': {why}")]
     Quantity {
-        /// What was written.
+        /// The text as written.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: QuantityError,
     },
     /// A rule is wrong.
@@ -50,7 +50,7 @@ pub enum BudgetError {
         path: PathBuf,
         /// The line, from 1, where it is one that is wrong.
         line: Option<usize>,
-        /// What is wrong with it.
+        /// The reason.
         why: Box<RulesError>,
     },
     /// Limits by the calendar, where nobody knows the date.
@@ -64,7 +64,7 @@ pub enum BudgetError {
     NothingLeft {
         /// The limit asked for.
         budget: Watts,
-        /// What the machine draws without any job.
+        /// The power of the machine without jobs.
         base: Watts,
     },
     /// There are no limits in the list.

@@ -44,7 +44,7 @@ pub enum ConditionError {
     Twice {
         /// The second of them.
         second: String,
-        /// What it names.
+        /// The kind of time that it names.
         kind: &'static str,
         /// How they are joined.
         example: &'static str,

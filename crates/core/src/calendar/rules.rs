@@ -36,7 +36,7 @@ pub enum RulesError {
     Condition {
         /// The rule.
         rule: String,
-        /// What is wrong with it.
+        /// The reason.
         why: ConditionError,
     },
     /// The value of a rule is wrong.

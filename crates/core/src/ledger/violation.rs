@@ -1,4 +1,4 @@
-//! What the ledger refuses.
+//! The reasons for which the ledger refuses a decision.
 
 use crate::freedom::Freedom;
 use crate::units::{Instant, JobId, Joules, NodeId, Watts};
@@ -115,7 +115,7 @@ pub enum Violation {
         job: JobId,
         /// Energy claimed.
         asked: Joules,
-        /// Energy nobody has been promised.
+        /// Energy that is not promised.
         left: Joules,
     },
     /// Energy was promised where none is counted.

@@ -1,4 +1,4 @@
-//! What a site draws for a machine and its cooling, by what the machine alone draws.
+//! The power of a site, with cooling, as a function of the power of the machine.
 //!
 //! The ratio of the two is called PUE. It is one number, a curve over the load of the machine, since chillers and
 //! pumps do not shrink with it, or a curve over the temperature outdoors, since in cold weather no chiller runs. The site never

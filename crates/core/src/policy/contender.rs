@@ -388,7 +388,7 @@ impl PolicySpec {
         }
     }
 
-    /// Who is let in.
+    /// The rule that admits or rejects jobs.
     fn admission(&self) -> Admission {
         let oversized = match self {
             PolicySpec::EasyPower(spec) => spec.oversized,

@@ -46,7 +46,7 @@ pub struct Own {
     pub wants: Freedoms,
     /// What it cannot do without.
     pub needs: Freedoms,
-    /// What it believes of jobs where nobody says.
+    /// What it believes of jobs by default.
     pub believes: Published,
     /// Whether it always does the same under its name, so that results may be kept for the next time.
     pub is_fixed: bool,

@@ -49,7 +49,7 @@ pub enum PolicySpec {
     External(ExternalSpec),
 }
 
-/// Who decides where nobody says.
+/// The default policy.
 impl Default for PolicySpec {
     fn default() -> Self {
         PolicySpec::EASY
@@ -96,7 +96,7 @@ pub enum PolicyError {
     /// There is no policy of this name.
     #[error("unknown policy '{name}'{hint} valid policies: {valid}")]
     Unknown {
-        /// What was written.
+        /// The text as written.
         name: String,
         /// What may have been meant, in words.
         hint: String,
@@ -113,7 +113,7 @@ pub enum PolicyError {
     Program {
         /// What was written between the parentheses.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// The text is longer than any policy needs.

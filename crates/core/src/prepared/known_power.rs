@@ -1,4 +1,4 @@
-//! What the log of a workload tells about the power of its jobs: what they drew, and what could be expected of them.
+//! The power of jobs from a log: the measured values, and the predictions that a site could have made.
 
 use super::{PreparedWorkload, Rules};
 use crate::policy::{Accuracy, Believe, Draws, Level, PastDraw, PowerForecast, Predictions};
@@ -98,7 +98,7 @@ fn past_draws(workload: &Workload) -> impl Iterator<Item = PastDraw> {
     })
 }
 
-/// What each of so many nodes draws, rounded up.
+/// What each of this many nodes draws, rounded up.
 fn per_node(power: Watts, nodes: u32) -> Watts {
     Watts::from_milliwatts(power.milliwatts().div_ceil(u64::from(nodes.max(1))))
 }

@@ -30,7 +30,7 @@ pub struct Rules {
     pub guard: Share,
     /// Which applications executables are.
     pub names: Option<Arc<Names>>,
-    /// When nodes that nobody needs are switched off, if they are.
+    /// When idle nodes are switched off, if they are.
     pub switch_off: Option<SwitchOff>,
 }
 
@@ -140,7 +140,7 @@ impl SharedWorld {
         self.rules.guard
     }
 
-    /// When nodes that nobody needs are switched off, if they are.
+    /// When idle nodes are switched off, if they are.
     pub fn switch_off(&self) -> Option<SwitchOff> {
         self.rules.switch_off
     }

@@ -181,7 +181,7 @@ pub fn write(out: &mut dyn Write, profiles: &[Profile]) -> io::Result<()> {
     Ok(())
 }
 
-/// So many thousandths as a decimal number, without zeros that say nothing.
+/// This many thousandths as a decimal number, without zeros that say nothing.
 fn decimal(thousandths: u64) -> String {
     let (whole, rest) = (thousandths / 1000, thousandths % 1000);
     match rest {

@@ -1,4 +1,4 @@
-//! What the highest quarter of an hour of each month costs.
+//! The price of the highest 15-minute average of each month.
 
 use std::fmt;
 use std::str::FromStr;

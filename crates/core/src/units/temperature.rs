@@ -11,7 +11,7 @@ impl Celsius {
     const LOWEST: i32 = -273_150;
     const HIGHEST: i32 = 1_000_000;
 
-    /// So many thousandths of a degree; nothing below absolute zero, or above a thousand degrees.
+    /// This many thousandths of a degree; nothing below absolute zero, or above a thousand degrees.
     pub fn from_thousandths(thousandths: i64) -> Option<Self> {
         let in_range = |value: &i32| (Celsius::LOWEST..=Celsius::HIGHEST).contains(value);
         i32::try_from(thousandths).ok().filter(in_range).map(Celsius)

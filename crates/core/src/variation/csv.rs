@@ -52,7 +52,7 @@ pub struct Table {
 /// Points of curves that were measured several times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeated {
-    /// How many there are.
+    /// Their number.
     pub points: usize,
     /// How many runs they have together.
     pub runs: usize,
@@ -335,7 +335,7 @@ pub struct Measurement<'a> {
     pub application: &'a str,
     /// Under which cap.
     pub cap: Watts,
-    /// What came of it.
+    /// The result.
     pub knot: Knot,
 }
 
@@ -370,7 +370,7 @@ fn write_as<'a>(
     Ok(())
 }
 
-/// A number whose last so many digits stand after the point, without zeros that say nothing.
+/// A number whose last this many digits stand after the point, without zeros that say nothing.
 fn decimal(number: u64, places: usize) -> String {
     let digits = format!("{number:0width$}", width = places + 1);
     let (whole, fraction) = digits.split_at(digits.len() - places);

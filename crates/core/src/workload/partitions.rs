@@ -64,7 +64,7 @@ pub enum PartitionError {
     /// There is none of this name.
     #[error("--partition: the workload has no partition '{wanted}'{hint} there are {names}")]
     Unknown {
-        /// What was asked for.
+        /// The requested value.
         wanted: String,
         /// What may have been meant, in words.
         hint: String,

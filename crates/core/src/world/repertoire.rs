@@ -90,7 +90,7 @@ pub enum Unsuited {
         application: String,
         /// The configuration that the row describes.
         configuration: Configuration,
-        /// What it draws.
+        /// Its power.
         power: Watts,
         /// In words: how many sockets a node has.
         sockets: String,

@@ -30,7 +30,7 @@ pub(super) enum Decision {
 /// All jobs that were not placed.
 pub(super) struct Setbacks {
     of: BTreeMap<String, Setback>,
-    /// How long Slurm may take to place a job of which no reason given it waits.
+    /// How long Slurm may take to place a job without giving a reason for its wait.
     patience: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The engine against a cluster that is made up: jobs that come, start, end, are queued again and vanish.
+//! The engine against a simulated cluster: jobs that come, start, end, are queued again and vanish.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

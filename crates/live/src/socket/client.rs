@@ -56,7 +56,7 @@ pub enum ClientError {
     Unreadable {
         /// The path of the socket.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         source: serde_json::Error,
     },
 }

@@ -42,7 +42,7 @@ const SOCKET: Setting = Setting("'socket = …' in the configuration, or --socke
 pub struct Message {
     /// The request.
     pub request: Request,
-    /// Who sent it.
+    /// The client that sent it.
     pub peer: Requester,
     /// The channel for the answer. The client may be gone by then.
     pub reply: Sender<Reply>,

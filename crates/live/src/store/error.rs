@@ -68,7 +68,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
     /// The folder or a file was removed or replaced while it was used.

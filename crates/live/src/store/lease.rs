@@ -47,7 +47,7 @@ struct Sign {
     count: u64,
 }
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Holder {
     process: Process,

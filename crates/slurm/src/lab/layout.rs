@@ -472,7 +472,7 @@ fn database_port(first: u16, nodes: u32) -> u16 {
     first + nodes as u16 + 3
 }
 
-/// The first of so many ports in a row that are free.
+/// The first of this many ports in a row that are free.
 pub fn free_ports(count: u32) -> Result<u16, LabError> {
     // Below those that the kernel hands out; from a place that differs between processes.
     let (lowest, highest) = (15_000, 32_000 - count);

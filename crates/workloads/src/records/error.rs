@@ -23,7 +23,7 @@ pub enum Defect {
         "{found} fields instead of {expected}: the line is cut off, or a separator stands in a field"
     )]
     Fields {
-        /// How many there are.
+        /// Their number.
         found: usize,
         /// How many the heading has.
         expected: usize,
@@ -118,7 +118,7 @@ pub enum ImportError {
         line: usize,
         /// Where in the line, from 1.
         column: usize,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
     /// A record cannot be used, and that was not to happen.
@@ -130,7 +130,7 @@ pub enum ImportError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The reason.
         defect: Defect,
     },
     /// The same run stands in the records more than once, and that was not to happen.
@@ -144,7 +144,7 @@ pub enum ImportError {
     /// There is no such time zone.
     #[error("there is no time zone '{name}'; write a name such as Europe/Berlin or UTC")]
     UnknownZone {
-        /// What was written.
+        /// The text as written.
         name: String,
     },
     /// No run was in a partition of this name.
@@ -152,7 +152,7 @@ pub enum ImportError {
         "--partition: no job in the records ran in the partition '{wanted}'{hint} there are {names}"
     )]
     NoPartition {
-        /// What was asked for.
+        /// The requested value.
         wanted: String,
         /// What may have been meant, in words.
         hint: String,

@@ -63,7 +63,7 @@ pub enum SwfError {
         line: usize,
         /// The field, from 1; 19 where there is one too many.
         field: usize,
-        /// What is wrong with it.
+        /// The reason.
         problem: Problem,
     },
     /// Nothing in the log can be simulated.

@@ -20,7 +20,7 @@ struct PassReport<'a> {
     arguments: &'a Arguments,
     application: &'a str,
     cores: u32,
-    /// How many measured rows have so many cores.
+    /// How many measured rows have this many cores.
     measured: usize,
     fit: PassFit,
     /// The relative errors on rows that the model was not trained on.

@@ -43,7 +43,7 @@ pub struct ExternalSpec {
     /// What the program would do to jobs if it may. By default it starts jobs under caps, since power is what
     /// budgets are about.
     pub wants: Freedoms,
-    /// What the program is told of jobs, where nobody says otherwise.
+    /// What the program is told of jobs, unless given otherwise.
     pub believes: Published,
 }
 

@@ -9,7 +9,7 @@ use crate::units::{Share, Watts};
 /// A policy of RMAP with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RmapSpec {
-    /// Which of the three.
+    /// The rule: traditional, naive or adaptive.
     pub rule: Rule,
     /// The share of the bound that is kept back because power may be under-predicted. The policy
     /// never sees it.

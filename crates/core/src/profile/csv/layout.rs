@@ -11,7 +11,7 @@ use crate::units::Watts;
 pub struct Layout {
     /// Columns under other names.
     pub(super) renamed: Vec<Renamed>,
-    /// What all rows have in common.
+    /// The values that all rows share.
     pub(super) constants: Vec<Constant>,
     /// How many sockets share the cap of a row; it is divided among them.
     pub sockets_per_cap: NonZeroU32,

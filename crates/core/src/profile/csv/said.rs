@@ -20,7 +20,7 @@ pub enum LayoutError {
     Constant {
         /// The field, by its name.
         field: Field,
-        /// What is wrong and what to write.
+        /// The mistake, and what to write instead.
         why: String,
     },
     /// A field is said twice where it is found.
@@ -47,7 +47,7 @@ pub enum LayoutError {
 pub struct Renamed {
     /// What it holds.
     pub field: Field,
-    /// What the file calls it.
+    /// Its name in the file.
     pub column: String,
 }
 

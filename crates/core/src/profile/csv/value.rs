@@ -60,7 +60,7 @@ pub(super) fn mean_power(microjoules: u64, time: Span) -> Watts {
     Watts::from_milliwatts(milliwatts).min(Watts::LARGEST)
 }
 
-/// What an application is called.
+/// The name of an application.
 pub(super) fn name(text: &str) -> Result<&str, String> {
     let name = text.trim();
     match (name.is_empty(), is_name(name)) {
@@ -70,7 +70,7 @@ pub(super) fn name(text: &str) -> Result<&str, String> {
     }
 }
 
-/// Who says so.
+/// The origin of the values.
 pub(super) fn origin(text: &str) -> Result<Origin, String> {
     let named = Origin::named(&text.to_ascii_lowercase());
     named.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! What came of it.
+//! The result.
 
 use super::instance::{Instance, Need};
 use crate::units::Watts;

@@ -1,5 +1,5 @@
-//! The plug-in, run by an interpreter of Lua with requests that are made up. Skipped where there is no interpreter; the tests on a
-//! real Slurm run it as well.
+//! The plug-in, run by an interpreter of Lua with synthetic requests. Skipped where there is no interpreter; the
+//! tests on a real Slurm run it as well.
 
 use std::process::{Command, Stdio};
 

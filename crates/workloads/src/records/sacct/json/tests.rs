@@ -39,7 +39,7 @@ fn written(import: &Import) -> [String; 3] {
 /// Both forms were dumped from the same real Slurm 22.05 with these jobs: on whole nodes and on parts of them, with
 /// steps; an array; jobs that failed, were cancelled while they ran and while they waited, were held, queued again,
 /// suspended or out of time, had no limit, and had two components; one that still ran. The order of the jobs differs, as
-/// it did. Users, accounts and paths are made up, and what each task of a step used is left out.
+/// it did. Users, accounts and paths are synthetic, and what each task of a step used is left out.
 #[test]
 fn a_real_dump_gives_the_same_log_in_both_forms() {
     let options = || Options { zone: Some("Europe/Berlin".to_owned()), ..Options::default() };
