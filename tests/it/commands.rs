@@ -93,7 +93,7 @@ fn people_get_tables() {
         &["budget"],
         "
        limit  1.00 kW, set by an operator
-        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: nothing is measured or capped
+        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: power is neither measured nor capped
         free  610.0 W
               [███████████████·························] 39.0 %
      to come  2026-01-02 04:04:05  800.0 W
@@ -141,7 +141,7 @@ assumed: jobs take all of the time they ask for
         jobs  1 running, 1 waiting
         page  http://127.0.0.1:7411/
        limit  1.00 kW, set by an operator
-        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: nothing is measured or capped
+        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: power is neither measured nor capped
         free  610.0 W
               [███████████████·························] 39.0 %
      to come  2026-01-02 04:04:05  800.0 W

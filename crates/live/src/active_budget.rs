@@ -137,7 +137,7 @@ mod tests {
         let back = restarted.set_override(None, &machine, &clock).unwrap();
         assert!(!back.is_limited());
         for (text, what) in [
-            ("weekdays: 60%", "budget 'weekdays: 60%': no rule holds on"),
+            ("weekdays: 60%", "budget 'weekdays: 60%': no rule applies on"),
             ("lots", "write watts (6500W)"),
             ("feed.csv", "write watts (6500W)"),
         ] {

@@ -232,15 +232,15 @@ mod tests {
             ("n[1-3", "not closed"),
             ("n1]", "not opened"),
             ("n[[1]]", "within a bracket"),
-            ("n[3-1]", "no number or range"),
-            ("n[]", "no number or range"),
-            ("n[a]", "no number or range"),
-            ("n[+1]", "no number or range"),
+            ("n[3-1]", "not a number or a range"),
+            ("n[]", "not a number or a range"),
+            ("n[a]", "not a number or a range"),
+            ("n[+1]", "not a number or a range"),
             ("n1,,n2", "beside a comma"),
             ("n 1", "blank"),
             ("n[0-999999999]", "more than"),
             ("n[0-9][0-9][0-9][0-9][0-9][0-9][0-9]", "more than"),
-            ("n[0-99999999999]", "no number or range"),
+            ("n[0-99999999999]", "not a number or a range"),
         ] {
             let error = text.parse::<HostList>().unwrap_err();
             assert!(error.reason.contains(reason), "{error}");

@@ -55,8 +55,8 @@ pub enum TrustError {
     },
     /// Other users can write to a folder above it, or to one that it shares with others.
     #[error(
-        "{path} can be written to by others (mode {mode:04o}), who could replace Busbar's files there; {setting}, \
-        or, if nothing of Busbar is there yet: chmod go-w {path}",
+        "{path} is writable by others (mode {mode:04o}), who could replace Busbar's files there; {setting}, or, \
+        if it has no files of Busbar yet: chmod go-w {path}",
         path = path.display()
     )]
     WritableAbove {

@@ -74,17 +74,17 @@ mod tests {
             candidate("between", 1, 20.0),
         ]);
         let expected = "Under the budget, there is a choice between fewer incomplete jobs and shorter waits. \
-            easy, the site's own policy: 9 jobs do not finish, the others wait 10.0 min in the mean; \
-            between: 1 job does not finish, the others wait 20.0 min in the mean; \
-            complete: all jobs run and wait 50.0 min in the mean.";
+            easy, the site's own policy: 9 jobs do not finish, the others wait 10.0 min on average; \
+            between: 1 job does not finish, the others wait 20.0 min on average; \
+            complete: all jobs run and wait 50.0 min on average.";
         assert_eq!(said.unwrap(), expected);
     }
 
     #[test]
     fn the_site_s_own_is_named_beside_the_best() {
         let said = choice(vec![candidate("easy", 9, 60.0), candidate("better", 0, 20.0)]);
-        let expected = "Under the budget, jobs wait least under better: all jobs run and wait 20.0 min in the mean. \
-            easy, the site's own policy: 9 jobs do not finish, the others wait 60.0 min in the mean.";
+        let expected = "Under the budget, jobs wait least under better: all jobs run and wait 20.0 min on average. \
+            easy, the site's own policy: 9 jobs do not finish, the others wait 60.0 min on average.";
         assert_eq!(said.unwrap(), expected);
         // Nothing speaks for a change where they are alike.
         let alike = choice(vec![candidate("easy", 0, 20.0), candidate("other", 0, 20.0)]).unwrap();

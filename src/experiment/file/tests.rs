@@ -100,7 +100,7 @@ fn mistakes_are_named_with_their_line() {
         ("nodes = [-4]", "exp.toml, line 1: invalid value: integer `-4`"),
         ("jobs = \"5\"", "exp.toml, line 1: write a range"),
         ("bsld_threshold = \"0s\"", "exp.toml, line 1: the threshold must be above zero"),
-        ("budgets = [\"weekdays: 80%\"]", "line 1: budget: no rule holds on Saturday"),
+        ("budgets = [\"weekdays: 80%\"]", "line 1: budget: no rule applies on Saturday"),
         ("\nstart = \"2026-01-01\"", "line 2: '2026-01-01' has no time zone"),
         ("price = \"450g/kWh\"", "line 1: '450g/kWh' is no price"),
         ("demand_charge = \"12\"", "line 1: '12' is no demand charge"),

@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(zone.measure(), Ok(shown));
         fs::write(place.path().join("intel-rapl:0/energy_uj"), "many\n").unwrap();
         let error = zone.measure().unwrap_err().to_string();
-        assert!(error.ends_with("energy_uj shows 'many', which is no number"), "{error}");
+        assert!(error.ends_with("energy_uj contains 'many', which is not a number"), "{error}");
         assert!(discover(Path::new("/nowhere"), &system).zones.is_empty());
     }
 }

@@ -269,6 +269,6 @@ mod tests {
             "{error}"
         );
         let error = parse("14:00-18:00: 80%").unwrap_err().to_string();
-        assert!(error.starts_with("feed.txt: no rule holds on"), "{error}");
+        assert!(error.starts_with("feed.txt: no rule applies on"), "{error}");
     }
 }

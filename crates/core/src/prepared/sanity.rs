@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(said(&limit(1000)), None);
         assert_eq!(said(&Budget::unlimited()), None);
         let text = said(&limit(1200)).unwrap();
-        assert!(text.starts_with("the budget of 1200W limits nothing: the machine draws 1000W"));
+        assert!(text.starts_with("the budget of 1200W has no effect: the machine draws 1000W"));
         let falls = vec![
             (Instant::ZERO, Watts::from_watts(1200)),
             (Instant::from_secs(9), Watts::from_watts(900)),

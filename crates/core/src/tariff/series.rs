@@ -315,7 +315,7 @@ mod tests {
         let error = read(text, Some("NL")).unwrap_err();
         assert!(error.contains("there is no column 'NL'; it has DE_g"), "{error}");
         let error = read(text, Some("hour")).unwrap_err();
-        assert!(error.contains("'hour' does not say its unit"), "{error}");
+        assert!(error.contains("'hour' has no unit in its name"), "{error}");
         let seconds = "time,price_eur_per_mwh\n0,80\n900,-5\n";
         let Timed::After(series) = read(seconds, None).unwrap() else { panic!() };
         assert_eq!(series.steps[1].1.to_string(), "-0.005EUR/kWh");
@@ -345,11 +345,11 @@ mod tests {
         for (rows, what) in [
             (
                 "0,1\n3600,\n",
-                "line 3, field 'value': there is no value, and what is not known is not zero",
+                "line 3, field 'value': the value is missing, and unknown is not zero",
             ),
             (
                 "0,1\n3600,2\n10800,3\n14400,4\n",
-                "line 4, field 'time': there is nothing for the 3600 s before it",
+                "line 4, field 'time': the 3600 s before it are missing",
             ),
             ("0,1\n3600,2\n3600,3\n", "line 4, field 'time': it does not come after"),
             ("0,1\nnoon,2\n", "line 3, field 'time': 'noon' is not a time; write a date"),
@@ -360,7 +360,7 @@ mod tests {
             assert!(error.starts_with("p.csv") && error.contains(what), "{rows}: {error}");
         }
         assert!(read("1,2\n3,4\n", None).unwrap_err().contains("no heading with a time"));
-        assert!(read("time,price\n0,1\n", None).unwrap_err().contains("no column says its unit"));
+        assert!(read("time,price\n0,1\n", None).unwrap_err().contains("no column name has a unit"));
         // From hours to quarters, and back to hours.
         let finer = "0,1\n3600,1\n7200,1\n8100,1\n9000,1\n12600,1\n16200,1\n19800,1\n";
         assert!(read(&format!("{heading}{finer}"), None).is_ok());
@@ -376,12 +376,15 @@ mod tests {
         for (text, what) in [
             (
                 "time,temperature_f\n0,70\n3600,71\n",
-                "call it such as outdoor_c or temperature_celsius",
+                "name it for example outdoor_c or temperature_celsius",
             ),
-            ("time,outdoor_c\n0,1\n3600,\n", "line 3, field 'value': there is no value"),
+            ("time,outdoor_c\n0,1\n3600,\n", "line 3, field 'value': the value is missing"),
             ("time,outdoor_c\n0,1\n3600,cold\n", "line 3, field 'value': 'cold' is no temperature"),
             ("time,outdoor_c\n0,1\n3600,-400\n", "line 3, field 'value': '-400' is no temperature"),
-            ("1,2\n", "'1,2' is no heading with a time; write time,outdoor_c"),
+            (
+                "1,2\n",
+                "'1,2' is not a heading with a time; the first line must be such as: write time,outdoor_c",
+            ),
             ("", "it is empty; write time,outdoor_c and rows below"),
         ] {
             let error = read(text).unwrap_err();

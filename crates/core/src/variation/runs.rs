@@ -304,7 +304,7 @@ SGEMM,g1,7,1000,250
         let zero = RUNS.replace("2000", "0");
         assert_eq!(
             read(&zero, &[], &["cap=300"]).unwrap_err(),
-            "r.csv, line 2, field 'time': '0' is no time above zero; write it such as 2438.734"
+            "r.csv, line 2, field 'time': '0' is not a time above zero; write for example 2438.734"
         );
         assert!(error("", &[]).contains("no rows"));
         assert!("watts=3".parse::<Saying>().unwrap_err().contains("valid fields: processor"));

@@ -340,15 +340,16 @@ fn what_this_machine_does_not_have_is_named() {
         // A program cannot decide live, and is never started.
         (
             "\npolicy = 'external(./mine)'",
-            "line 2, field 'policy': 'external(./mine)' decides in simulations alone",
+            "line 2, field 'policy': 'external(./mine)' works only in simulations",
         ),
         (
             "[tune]\npolicies = ['easy', 'external(./mine)']",
-            "field 'tune.policies[1]': 'external(./mine)' decides in simulations alone",
+            "field 'tune.policies[1]': 'external(./mine)' works only in simulations",
         ),
         (
             "machine = 'catalyst'\npolicy = 'uniform(cap=1W)'",
-            "line 2, field 'policy': 'uniform(cap=1W)' cannot decide here: a node of this machine cannot be held",
+            "line 2, field 'policy': the policy 'uniform(cap=1W)' cannot be used here: a node of this machine \
+            cannot be capped",
         ),
         (
             "machine = 4\nprofiles = 'cab'",
@@ -356,12 +357,12 @@ fn what_this_machine_does_not_have_is_named() {
         ),
         (
             "machine = 'catalyst'\nprofiles = 'cab'",
-            "line 2, field 'profiles': the machine's curves and the profiles both say",
+            "line 2, field 'profiles': both the machine's curves and the profiles describe",
         ),
         ("policy = 'rmap-naive'\nprofiles = 'gone.db'", "line 2, field 'profiles': "),
         ("machine = 'many'", "line 1, field 'machine': machine 'many': write a number"),
         ("machine = 0", "line 1, field 'machine': a machine needs at least one node"),
-        ("\nbudget = '0%'", "line 2, field 'budget': a budget of 0W leaves nothing for jobs"),
+        ("\nbudget = '0%'", "line 2, field 'budget': a budget of 0W leaves no power for jobs"),
         ("budget = 'gone.csv'", "line 1, field 'budget': cannot read the budget file"),
         (
             "[[daily]]\nfrom = '3:00'\nbudget = '1kW'\n[[daily]]\nfrom = '2:00'\nbudget = '1kW'",
@@ -483,7 +484,7 @@ fn slurmrestd_is_on_this_machine_unless_it_is_said_otherwise() {
     assert!(rest.token.as_ref().unwrap().ends_with("token"));
     for (text, reason) in [
         ("rest = 'http://head:6820'", "cross the network unencrypted"),
-        ("rest = 'https://head:6820'", "is no place of slurmrestd"),
+        ("rest = 'https://head:6820'", "is not an address of slurmrestd"),
         ("rest_user = 'ann'", "say slurm.rest"),
     ] {
         let error = read(text).unwrap_err();

@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(setbacks.decide("7", &busy, soon), Decision::Stay);
         assert_eq!(setbacks.decide("7", &busy, late), Decision::Wait, "that is said once");
         let Decision::TakeBack(reason) = setbacks.decide("7", &other, soon) else { panic!() };
-        assert_eq!(reason, "Slurm does not place it: BadConstraints", "nobody has what it needs");
+        assert_eq!(reason, "Slurm did not place it: BadConstraints", "nobody has what it needs");
         assert!(matches!(setbacks.decide("7", &held(7), soon / 9), Decision::TakeBack(_)));
     }
 

@@ -292,7 +292,7 @@ function busbar_submit(job_desc, part_list, submit_uid)
     return slurm.ERROR
   end
   if given(job_desc.het_job_offset) then
-    slurm.log_user("busbar: heterogeneous jobs are not handled; submit the parts as jobs of their own")
+    slurm.log_user("busbar: heterogeneous jobs are not supported; submit the parts as separate jobs")
     return slurm.ERROR
   end
   if MODE == "steer" then

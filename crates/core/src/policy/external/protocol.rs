@@ -337,7 +337,7 @@ mod tests {
             (r#"{"start": [-1]}"#, "start[0]"),
             (r#"{"start": [5000000000]}"#, "not a valid job number"),
             (r#"{"drop": [1.5]}"#, "drop[0]"),
-            (r#"{"wake_s": -3}"#, "wake_s: it is no time of the simulation"),
+            (r#"{"wake_s": -3}"#, "wake_s: not a valid simulation time"),
             (r#"{"wake_s": 1e300}"#, "wake_s"),
             ("[]", "one JSON object"),
         ] {

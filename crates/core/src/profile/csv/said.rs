@@ -149,6 +149,6 @@ mod tests {
         assert!(range("51W").unwrap_err().contains("such as 51W..115W"));
         assert!(range("51W..").unwrap_err().contains("such as 51W..115W"));
         assert!(range("51..115").unwrap_err().contains("valid units"));
-        assert!(range("115W..51W").unwrap_err().contains("115W..51W has nothing in it"));
+        assert!(range("115W..51W").unwrap_err().contains("115W..51W is empty"));
     }
 }

@@ -68,7 +68,7 @@ fn mistakes_are_named() {
     );
     assert!(error("a,EP,51,-3,51").contains("field 'gips': '-3' is not above zero"));
     assert!(error("a,EP,x,3,51").contains("field 'cap_w': 'x' is not a number"));
-    assert!(error("a,EP,51,3,").contains("field 'power_w': there is no value"));
+    assert!(error("a,EP,51,3,").contains("field 'power_w': the value is missing"));
     assert!(error("a,EP,51,3,0.0").contains("field 'power_w': '0.0' is not above zero"));
     assert!(error("a,EP,51,3,1000001").contains("field 'power_w': '1000001' is too large"));
     assert!(error("a,EP,51,10001,51").contains("field 'gips': '10001' is too large"));
@@ -107,7 +107,7 @@ fn repeated_runs_are_summed_up() {
     let Repeated { points, runs, percent } = table.repeated.unwrap();
     assert_eq!((points, runs, percent.round()), (1, 3, 10.0));
     let said = table.remarks(Path::new("c.csv")).join("\n");
-    assert!(said.contains("c.csv: 3 runs of 1 point are summed up by the median speed"), "{said}");
+    assert!(said.contains("c.csv: 3 runs of 1 point are summarised by the median speed"), "{said}");
 }
 
 #[test]

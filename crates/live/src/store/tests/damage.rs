@@ -115,7 +115,7 @@ fn assert_damaged(files: &Files, what: &str) {
     match opened(files) {
         Err(error @ StoreError::Damaged { .. }) => {
             let text = error.to_string();
-            for part in [what, "does not start", "backup", ".recover", "Jobs that run go on"] {
+            for part in [what, "does not start", "backup", ".recover", "Running jobs continue"] {
                 assert!(text.contains(part), "{text}");
             }
         }
@@ -148,7 +148,10 @@ fn damage_in_each_place_is_refused() {
     let places = (0..database.len()).filter(|place| database[*place..].starts_with(text));
     let letter = places
         .fold(CLOSED.files.clone(), |files, place| overwritten(&files, DATABASE, place + 2, b"y"));
-    assert_damaged(&letter, "a row of the table 'job' is not as it was written (number 400)");
+    assert_damaged(
+        &letter,
+        "a row of the table 'job' has changed since it was written (number 400)",
+    );
 }
 
 #[test]
