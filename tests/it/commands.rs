@@ -146,8 +146,8 @@ assumed: jobs take all of the time they ask for
               [███████████████·························] 39.0 %
      to come  2026-01-02 04:04:05  800.0 W
      to come  2026-01-02 05:04:05  none
-      cycles  1234; the longest of late took 12.3 ms
-       looks  17 of the engine; the longest of late took 234.6 ms, 8.9 ms of them in Busbar; acts 456.7 ms, 1.2 ms of them in Busbar
+      cycles  1234; the longest recent one took 12.3 ms
+       looks  17 of the engine; the longest recent one took 234.6 ms, 8.9 ms of it in Busbar; actions 456.7 ms, 1.2 ms of it in Busbar
       notice  the disk is nearly full
 ",
     );
@@ -743,12 +743,12 @@ fn a_history_that_is_cut_says_so() {
     assert_eq!(count, 3);
     assert_eq!(
         said,
-        "warning: the history is cut: these are its last 3 lines, from line 10 on; 'busbar history \
-         --after 0 -n 3' shows the first ones, and so on\n"
+        "warning: only the last 3 lines are shown, from line 10 on; 'busbar history --after 0 -n 3' shows earlier \
+        ones\n"
     );
     assert_eq!(run(&["-n", "3"]), (3, String::new()));
     assert_eq!(run(&["--after", "0", "-n", "3"]), (3, String::new()));
-    let more = "warning: the history is cut; --after 3 goes on\n".to_owned();
+    let more = "warning: there are more lines; --after 3 shows them\n".to_owned();
     assert_eq!(run(&["--after", "0", "-n", "4"]), (3, more));
     assert_eq!(run(&["--after", "10", "-n", "10"]), (2, String::new()));
 }

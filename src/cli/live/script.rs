@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(line.array, Some("1-9%2".parse().unwrap()));
         assert_eq!(
             warnings,
-            ["job.sh, line 8: this line is not read: it comes after the first command"]
+            ["job.sh, line 8: this line is ignored, because it comes after the first command"]
         );
     }
 

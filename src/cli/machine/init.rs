@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn answers_make_a_machine() {
         let (text, said) = asked("\nmany\n64\n32\n\n350\n350W\n\n\n\n2\n\n300W\n").unwrap();
-        assert!(said.contains("what a busy node draws at most, without GPUs [100W]: "), "{said}");
+        assert!(said.contains("maximum power of a busy node without GPUs [100W]: "), "{said}");
         assert!(said.contains("valid units"), "{said}");
         let machine = check_text(&text, "machine", Path::new("")).unwrap().choose(&[]).unwrap();
         assert_eq!((machine.nodes, machine.processors_per_node), (64, 32));
