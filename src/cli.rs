@@ -1,4 +1,4 @@
-//! The command line: what was typed, then what it means. One file per subcommand.
+//! The command line, with one file per subcommand.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -67,9 +67,9 @@ use volume::Volume;
   busbar plan                     how many nodes for these watts
   busbar simulate --budget 80%    one run in full
 
-Exit codes: 0 all went well; 1 something could not be read or written, or no daemon was reached;
-2 what was asked, or what a file holds, cannot be used, or no job of a simulation ran.
-With --json, errors are JSON, too.
+Exit codes: 0 success; 1 a file could not be read or written, or no daemon was reached;
+2 invalid request or file, or no job of a simulation ran.
+With --json, errors are JSON.
 NO_COLOR switches colours off.")]
 struct Cli {
     #[command(flatten)]
@@ -113,14 +113,14 @@ enum Command {
     Token(token::Command),
     Tune(tune::Arguments),
     TunePolicy(Box<tune_policy::Arguments>),
-    /// Watch over one job: what `serve` starts for each
+    /// Supervise one job; `serve` starts one warden per job
     #[cfg(feature = "live")]
     #[command(hide = true)]
     Warden {
         /// The folder of the job
         folder: std::path::PathBuf,
     },
-    /// Become the command of a job: what a warden starts, as whoever the job belongs to
+    /// Become the command of a job, as the job's user; a warden starts this
     #[cfg(feature = "live")]
     #[command(hide = true)]
     JobExec,
@@ -132,7 +132,7 @@ enum Command {
     Man(manual::Man),
 }
 
-/// The program with policies of one's own, which can be named wherever a policy is asked for.
+/// Runs the program with your own policies, which every option for policies then accepts.
 pub fn main_with(own: &[PolicySpec]) -> ExitCode {
     match register(own) {
         Ok(()) => main(),
@@ -140,9 +140,8 @@ pub fn main_with(own: &[PolicySpec]) -> ExitCode {
     }
 }
 
-/// Runs the program with the arguments it was given. The exit code is 0 if all went well, 1 if
-/// something could not be read or written, and 2 if what was asked makes no sense. A command that waits
-/// for a job has the job's.
+/// Runs the program with the arguments it was given. The exit code is 0 on success, 1 if something could not be read
+/// or written, and 2 if the request is invalid. A command that waits for a job returns the job's exit code.
 pub fn main() -> ExitCode {
     let line = || std::env::args_os().skip(1);
     let matches = match help::grouped(Cli::command()).try_get_matches() {
@@ -205,13 +204,13 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// Whoever reads our output may stop when they have seen enough.
+/// Whether the reader of our output closed the pipe.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Says something on standard error that a person may want to know. The run goes on.
+/// Prints a warning on standard error. The run goes on.
 fn warn(text: &str) {
     if host::hears(|said| said.warnings.push(text.to_owned())) {
         return;
@@ -222,7 +221,7 @@ fn warn(text: &str) {
     }
 }
 
-/// Says on standard error what is done, if somebody wants to know.
+/// Prints a note on standard error, with `--verbose` only.
 fn note(text: impl FnOnce() -> String) {
     if volume::asked() == Volume::Verbose && !host::is_there() {
         let _ = writeln!(io::stderr(), "note: {}", text());

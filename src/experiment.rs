@@ -1,9 +1,9 @@
 //! An experiment: policies × budgets × workloads × seeds as data, and what came of trying them all.
 //!
-//! What is to be compared is written on the command line or in a file that can be kept under
-//! version control ([`file`](mod@file)). It is checked as a whole before anything runs ([`checked`]). Then each
-//! [`Cell`] is one run, on whatever core is free, or none if its result is in the [`cache`]; a policy
-//! that cannot run on a workload becomes a cell with the reason. [`ranking`] says who is best.
+//! What is to be compared is written on the command line or in a file that can be kept under version control
+//! ([`file`](mod@file)). It is checked as a whole before anything runs ([`checked`]). Then each [`Cell`] is one run,
+//! on whatever core is free, or none if its result is in the [`cache`]; a policy that cannot run on a workload
+//! becomes a cell with the reason. [`ranking`] ranks the policies.
 
 use std::fmt;
 use std::ops::Range;
@@ -45,25 +45,25 @@ pub(crate) use crate::parallel::all_cores;
 /// What is to be compared.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// What it is called; nothing has to be said.
+    /// Its title, if it has one.
     pub title: Option<String>,
-    /// Who is compared.
+    /// The policies to compare.
     pub policies: Vec<PolicySpec>,
-    /// What the machine may draw.
+    /// The power budget of the machine.
     pub budgets: Vec<Named<BudgetSpec>>,
     /// The jobs.
     pub workloads: Vec<Named<Load>>,
-    /// Where random numbers start, those of generators and those about jobs.
+    /// The random seeds of generators and job properties.
     pub seeds: Vec<u64>,
     /// The machine, if it is not the one the workload comes from.
     pub machine: Option<Named<Equipment>>,
     /// Numbers of nodes to try under the same watts; as many as the machine has if it is empty.
     pub nodes: Vec<Named<u32>>,
-    /// The profiles of applications, by the name of a database or of what is made up.
+    /// The profiles of applications, by the name of a database or of a synthetic set.
     pub profiles: Option<String>,
     /// The profiles of workloads that are made of applications, where none are named.
     pub usual_profiles: Option<String>,
-    /// What policies may do, and what they believe.
+    /// The freedoms and the beliefs of policies.
     pub rules: Rules,
     /// Which applications executables are: a file of `executable,application` rows.
     pub applications: Option<Named<PathBuf>>,
@@ -71,7 +71,7 @@ pub struct Experiment {
     pub outages: Option<Named<PathBuf>>,
     /// What energy costs, and what is emitted for it.
     pub tariff: TariffSpec,
-    /// Parts of the time with figures of their own.
+    /// Time windows to report separately.
     pub window: Option<WindowSpec>,
     /// At which date the workloads start, if it is not what their headers say.
     pub start: Option<Calendar>,
@@ -89,10 +89,10 @@ pub struct Experiment {
     pub rank_by: Figure,
 }
 
-/// Something that was asked for, and where.
+/// A requested value, and where it was requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named<T> {
-    /// What the text stands for.
+    /// The value of the text.
     pub value: T,
     /// Where it was written.
     pub place: Place,
@@ -105,10 +105,10 @@ impl<T> Named<T> {
     }
 }
 
-/// Where something was asked for, so that a mistake can be found again.
+/// Where a value was requested, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Nobody asked for it; it is the default.
+    /// It is the default.
     Default,
     /// By an option of the command line.
     Option(&'static str),
@@ -138,9 +138,9 @@ impl fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 #[error("{place}")]
 pub struct ExperimentError {
-    /// Where it was asked for.
+    /// Where the value was requested.
     pub place: Place,
-    /// What is wrong with it.
+    /// The reason.
     #[source]
     pub why: Box<dyn std::error::Error + Send + Sync>,
 }
@@ -158,9 +158,9 @@ impl Place {
 /// A workload as it was named, and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// What was written.
+    /// The text as written.
     pub text: String,
-    /// What it means.
+    /// Its value.
     pub source: Source,
 }
 
@@ -178,9 +178,9 @@ impl FromStr for Load {
 /// A machine as it was named.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Equipment {
-    /// What was written.
+    /// The text as written.
     pub text: String,
-    /// What it means.
+    /// Its value.
     pub machine: Machine,
 }
 
@@ -235,10 +235,10 @@ impl Default for Experiment {
 }
 
 impl Experiment {
-    /// How many seeds are tried if nobody says.
+    /// How many seeds are tried by default.
     pub const USUAL_SEEDS: u64 = 3;
 
-    /// The most runs an experiment may have; more is a slip of the pen.
+    /// The most runs of an experiment; more are probably a mistake.
     pub const MOST_CELLS: usize = 10_000_000;
 
     /// All its runs.

@@ -4,14 +4,15 @@
 //! (nodes, cap, time, power); a **policy** picks from menus; every pick goes through one
 //! **ledger** that cannot be overdrawn. The same policies run in the simulator and live.
 //!
-//! The program, and the library behind it: [`experiment`] compares policies, [`report`] shows what came of it, [`cli`]
-//! is the command line, and [`commands`] is the same for other programs. What they work with is in crates of their own, which are here by their names, too:
+//! The program, and the library behind it: [`experiment`] compares policies, [`report`] shows the results, [`cli`] is
+//! the command line, and [`commands`] is the same for other programs. What they work with is in crates of their own,
+//! which are here by their names, too:
 //!
 //! | crate | here | what it holds |
 //! |---|---|---|
 //! | `busbar-core` | [`policy`], [`world`], [`sim`] and the others | jobs, budgets, policies, the simulator |
 //! | `busbar-workloads` | [`workload`] | logs, records and generators of workloads |
-//! | `busbar-profiles` | [`profile`] | the database of what applications take and draw |
+//! | `busbar-profiles` | [`profile`] | the database of application profiles |
 //! | `busbar-papers` | [`reproduce`] | the papers' experiments, with their numbers beside ours |
 //! | `busbar-live` | [`live`] | the daemon |
 //! | `busbar-agent` | [`agent`] | the node agent |

@@ -1,4 +1,4 @@
-//! What came of a run, for people and for other programs: files and tables.
+//! The results of runs, as tables, files and pages.
 
 mod caps;
 mod cases;

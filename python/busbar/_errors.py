@@ -9,7 +9,7 @@ class Error(Exception):
 
 
 class InputError(Error, ValueError):
-    """What was asked, or what a file holds, cannot be used."""
+    """The request or a file is invalid."""
 
 
 class SystemFailure(Error, OSError):

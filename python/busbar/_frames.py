@@ -32,7 +32,7 @@ MEANING = {
     "group": "the group or account of each job: names or numbers",
     "application": "the executable of each job: names or numbers",
     "partition": "the partition of each job: names or numbers",
-    "power": "what each job was measured to draw in the mean, all its nodes together, in watts",
+    "power": "measured mean power of each job, all its nodes together, in watts",
 }
 
 #: Columns whose values are names, or numbers that stand for somebody.

@@ -81,52 +81,49 @@ def simulate(
             is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
         seed: Where random numbers start, a generator's and those about jobs [default: 1].
-        start: The date, time and time zone at which the log starts, for budgets and prices by the calendar:
-            '2026-01-01 00:00 Europe/Berlin' [default: what the log's header says].
-        skip_bad_records: Leave out and count lines that are not records, instead of stopping at the first.
-        profiles: The profile database (see busbar profile), for policies that choose configurations and for
-            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
-            there is none].
-        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
-            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
-        believe: What policies believe of jobs: published (what each was published with, fitted to these
-            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no
-            more than those of their user and application let expect; 'predicted(level=95%)' is exceeded by 5 %
-            of jobs, 'predicted(level=mean)' is the mean) [default: predicted if the workload has measured
-            power, else published].
-        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
-            5%.
-        applications: Which application each executable of a log is: a .csv file of executable,application
+        start: Date and time zone at which the workload starts, such as '2026-01-01 00:00 Europe/Berlin'
+            [default: from the log's header].
+        skip_bad_records: Skip and count lines that are not records, instead of stopping at the first.
+        profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
+            cab-contended [default: profiles.db, or cab if there is none].
+        allow: Freedoms of policies: all, none, or a list of caps, sizes, recaps, resizes, nodes, drops
+            [default: all but drops].
+        believe: What policies know about jobs: published (the model of the policy's paper, fitted to these
+            jobs), exact (the true run time and power), rated (every node draws its rated power), or
+            predicted (expected power from earlier jobs of the same user and application; 5 % of jobs exceed
+            'predicted(level=95%)', and 'predicted(level=mean)' is the mean) [default: predicted if the
+            workload has measured power, else published].
+        guard: Share of the budget to keep in reserve, because jobs may draw more than predicted: 5%.
+        applications: The application of each executable in the log: a .csv file of executable,application
             rows.
-        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
-            never].
-        terms: Priority weights and tolerated slowdowns of single jobs: a .csv file of job,weight,slowdown
+        switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        terms: Priority weights and accepted slowdowns of single jobs: a .csv file of job,weight,slowdown
             rows.
-        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
-            alike), a .toml machine file, or a .csv file of curves [default: what the log's header says].
+        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors with
+            manufacturing variation), a .toml machine file, or a .csv file of curves [default: what the log's header says].
         policy: fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown), rmap-
             traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%), parm(flex=malleable, alpha=0),
             ppartition(queues=4/64), uniform(cap=min), or utility(heuristic=max-upe, environment=polled,
             filter=on); docs/reference/policies.md lists their parameters.
         budget: Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
             14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none.
-        enlarge: So many more nodes of the same kind under the same watts: 20%. A budget given as a share is a
-            share of the machine without them.
+        enlarge: Add nodes without raising the budget: 20%. A budget given as a share is a share of the
+            machine without the added nodes.
         energy: Energy that tasks may consume in the period, with its unit: 1.11GJ. For the policy utility
             [default: 1.11 GJ a day for each hundred machines with essc, otherwise no limit].
         period: The period in which energy and utility are counted, in hours: 2..26. The run ends with it. For
             the policy utility [default: that of essc; otherwise to the hour after the last arrival].
-        price: What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
+        price: Price of energy: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
             0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it
-            again and again).
-        carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
-        demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
-        outdoor: The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the
+            again when it ends).
+        carbon: Carbon intensity of energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
+        demand_charge: Price of the highest 15-minute average of each month: 12EUR/kW.
+        outdoor: Outdoor temperature, for a machine file with cooling.pue_by_temperature: 15C, rules by the
             calendar, or a series in a .csv file.
-        window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
-            is whenever the limit is below its highest.
-        outages: Nodes that fail: a .csv file of node,down,up rows.
-        events: When the policy is asked: once per instant, or after each event.
+        window: Report these time windows separately: 'weekdays 14:00-18:00 nov..feb', or cuts (all times at
+            which the limit is below its maximum).
+        outages: Node failures: a .csv file of node,down,up rows.
+        events: When the policy decides: once per instant, or after each event.
         world: How jobs run: common, as in the world that all policies share, or paper, as in the experiments of the
             policy's paper, which 'busbar reproduce' repeats.
         enforce_limits: End jobs at the time they asked for; without this an estimate below the run time
@@ -233,39 +230,36 @@ def compare(
         workload: A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo; or
             several with commas between them; may be repeated [default: demo].
         seeds: Repeat with seeds 1 to N; report means and standard deviations [default: 3].
-        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
-            alike), a .toml machine file, or a .csv file of curves [default: the machine named in the
+        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors with
+            manufacturing variation), a .toml machine file, or a .csv file of curves [default: the machine named in the
             workload's header].
         nodes: The machine with this number of nodes, under the same watts; or several with commas between
             them; may be repeated.
-        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
-            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
-        believe: What policies believe of jobs: published (what each was published with, fitted to these
-            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no
-            more than those of their user and application let expect; 'predicted(level=95%)' is exceeded by 5 %
-            of jobs, 'predicted(level=mean)' is the mean) [default: predicted if the workload has measured
-            power, else published].
-        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
-            5%.
-        applications: Which application each executable of a log is: a .csv file of executable,application
+        allow: Freedoms of policies: all, none, or a list of caps, sizes, recaps, resizes, nodes, drops
+            [default: all but drops].
+        believe: What policies know about jobs: published (the model of the policy's paper, fitted to these
+            jobs), exact (the true run time and power), rated (every node draws its rated power), or
+            predicted (expected power from earlier jobs of the same user and application; 5 % of jobs exceed
+            'predicted(level=95%)', and 'predicted(level=mean)' is the mean) [default: predicted if the
+            workload has measured power, else published].
+        guard: Share of the budget to keep in reserve, because jobs may draw more than predicted: 5%.
+        applications: The application of each executable in the log: a .csv file of executable,application
             rows.
-        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
-            never].
-        profiles: The profile database (see busbar profile), for policies that choose configurations and for
-            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
-            there is none].
-        price: What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
+        switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
+            cab-contended [default: profiles.db, or cab if there is none].
+        price: Price of energy: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
             0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it
-            again and again).
-        carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
-        demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
-        outdoor: The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the
+            again when it ends).
+        carbon: Carbon intensity of energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
+        demand_charge: Price of the highest 15-minute average of each month: 12EUR/kW.
+        outdoor: Outdoor temperature, for a machine file with cooling.pue_by_temperature: 15C, rules by the
             calendar, or a series in a .csv file.
-        window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
-            is whenever the limit is below its highest.
-        outages: Nodes that fail: a .csv file of node,down,up rows.
-        start: The date, time and time zone at which the workloads start, for budgets and prices by the
-            calendar: '2026-01-01 00:00 Europe/Berlin' [default: what a log's header says].
+        window: Report these time windows separately: 'weekdays 14:00-18:00 nov..feb', or cuts (all times at
+            which the limit is below its maximum).
+        outages: Node failures: a .csv file of node,down,up rows.
+        start: Date and time zone at which the workload starts, such as '2026-01-01 00:00 Europe/Berlin'
+            [default: from the log's header].
         partition: Only jobs of this partition of the log, or of several; of a machine file with partitions, that part
             is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
@@ -274,11 +268,10 @@ def compare(
         bsld_threshold: Threshold of the bounded slowdown, in seconds or with its unit (10min) [default: 600].
         rank_by: The figure that decides among policies that complete as many jobs: turnaround, wait,
             p99_wait, max_wait, slowdown, makespan, energy, utilisation, cost, carbon [default: turnaround].
-        brief: Leave out what freedoms and knowledge buy, which takes some more runs.
-        cache: Keep results in this folder, and take from it those that are there [default: busbar in
-            $XDG_CACHE_HOME or ~/.cache].
-        no_cache: Work everything out, and keep nothing.
-        threads: On so many cores [default: all of them].
+        brief: Skip the tables of freedoms and knowledge, which need extra runs.
+        cache: Folder of the cache of results [default: busbar in $XDG_CACHE_HOME or ~/.cache].
+        no_cache: Ignore the cache.
+        threads: Number of threads [default: one per core].
         out: Write report.html, results.csv and experiment.toml into this folder.
         plots: Write the pictures of the report into this folder, as SVG files.
     """
@@ -365,45 +358,41 @@ def plan(
         machine: A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
             the workload comes from].
         seeds: Repeat with seeds 1 to N, and report means.
-        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
-            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
-        believe: What policies believe of jobs: published (what each was published with, fitted to these
-            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no
-            more than those of their user and application let expect; 'predicted(level=95%)' is exceeded by 5 %
-            of jobs, 'predicted(level=mean)' is the mean) [default: predicted if the workload has measured
-            power, else published].
-        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
-            5%.
-        applications: Which application each executable of a log is: a .csv file of executable,application
+        allow: Freedoms of policies: all, none, or a list of caps, sizes, recaps, resizes, nodes, drops
+            [default: all but drops].
+        believe: What policies know about jobs: published (the model of the policy's paper, fitted to these
+            jobs), exact (the true run time and power), rated (every node draws its rated power), or
+            predicted (expected power from earlier jobs of the same user and application; 5 % of jobs exceed
+            'predicted(level=95%)', and 'predicted(level=mean)' is the mean) [default: predicted if the
+            workload has measured power, else published].
+        guard: Share of the budget to keep in reserve, because jobs may draw more than predicted: 5%.
+        applications: The application of each executable in the log: a .csv file of executable,application
             rows.
-        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
-            never].
-        profiles: The profile database (see busbar profile), for policies that choose configurations and for
-            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
-            there is none].
+        switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
+            cab-contended [default: profiles.db, or cab if there is none].
         partition: Only jobs of this partition of the log, or of several; of a machine file with partitions, that part
             is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
-        start: The date, time and time zone at which the workload starts, for prices by the calendar: '2026-01-01
-            00:00 Europe/Berlin' [default: what a log's header says].
-        price: What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
+        start: Date and time zone at which the workload starts, such as '2026-01-01 00:00 Europe/Berlin'
+            [default: from the log's header].
+        price: Price of energy: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
             0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it
-            again and again).
-        carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
-        demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
-        outdoor: The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the
+            again when it ends).
+        carbon: Carbon intensity of energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
+        demand_charge: Price of the highest 15-minute average of each month: 12EUR/kW.
+        outdoor: Outdoor temperature, for a machine file with cooling.pue_by_temperature: 15C, rules by the
             calendar, or a series in a .csv file.
-        window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
-            is whenever the limit is below its highest.
+        window: Report these time windows separately: 'weekdays 14:00-18:00 nov..feb', or cuts (all times at
+            which the limit is below its maximum).
         node_price: What a node costs, with its share of racks, network and storage: 9000EUR. With --price,
             the answer is the machine with the most work for the money.
         lifetime: Years until a node is replaced.
-        map: Also show a map of nodes and budgets: the work that each machine can do if jobs wait at all
-            times. It takes the most runs; --node-price and --plots show it, too.
-        cache: Keep results in this folder, and take from it those that are there [default: busbar in
-            $XDG_CACHE_HOME or ~/.cache].
-        no_cache: Work everything out, and keep nothing.
-        threads: On so many cores [default: all of them].
+        map: Also show the throughput for each number of nodes and each budget, with a full queue. This map
+            takes the most runs; node_price shows it, too.
+        cache: Folder of the cache of results [default: busbar in $XDG_CACHE_HOME or ~/.cache].
+        no_cache: Ignore the cache.
+        threads: Number of threads [default: one per core].
         out: Write report.html, plan.json, nodes.csv, budgets.csv and map.csv into this folder: the answer as a page
             and for programs, both curves and the map.
         plots: Write the map as a picture into this folder, map.svg.
@@ -471,7 +460,7 @@ def whatif(
     threads: Value | None = None,
     out: Value | None = None,
 ) -> WhatIf:
-    """Says what a budget would have done to jobs of the past, under the site's own policy and under others.
+    """Replays past jobs under a budget, with the site's own policy and with others.
 
     Without arguments: the built-in workload under 80 %. ``workload`` may also be a data frame of jobs; with columns
     ``start``, or ``wait``, what happened is in the answer, too. ``sacct`` may also be a data frame of records. ``policy`` may also be a class or an object with
@@ -491,27 +480,33 @@ def whatif(
         partition: Only jobs of this partition of the records, or of several; of a machine file with partitions, that
             part is the machine.
         anonymise: Numbers instead of the names of users and accounts and of the numbers of jobs.
-        start: The date, time and time zone at which a log starts that does not say it.
-        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
-            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
-        believe: What policies believe of jobs: published, exact, rated or predicted.
-        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
-            5%.
-        applications: Which application each executable of a log is: a .csv file of executable,application
+        start: Date and time zone at which the workload starts, such as '2026-01-01 00:00 Europe/Berlin'
+            [default: from the log's header].
+        allow: Freedoms of policies: all, none, or a list of caps, sizes, recaps, resizes, nodes, drops
+            [default: all but drops].
+        believe: What policies know about jobs: published (the model of the policy's paper, fitted to these
+            jobs), exact (the true run time and power), rated (every node draws its rated power), or
+            predicted (expected power from earlier jobs of the same user and application; 5 % of jobs exceed
+            'predicted(level=95%)', and 'predicted(level=mean)' is the mean) [default: predicted if the
+            workload has measured power, else published].
+        guard: Share of the budget to keep in reserve, because jobs may draw more than predicted: 5%.
+        applications: The application of each executable in the log: a .csv file of executable,application
             rows.
-        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
-            never].
-        profiles: The profile database (see busbar profile).
-        price: What energy costs: 0.32EUR/kWh, rules by the calendar, or a series in a .csv file.
-        carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
-        demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
-        outdoor: The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the
+        switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
+            cab-contended [default: profiles.db, or cab if there is none].
+        price: Price of energy: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
+            0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it
+            again when it ends).
+        carbon: Carbon intensity of energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
+        demand_charge: Price of the highest 15-minute average of each month: 12EUR/kW.
+        outdoor: Outdoor temperature, for a machine file with cooling.pue_by_temperature: 15C, rules by the
             calendar, or a series in a .csv file.
-        window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
-            is whenever the limit is below its highest.
-        cache: The folder in which results are kept.
-        no_cache: Work everything out, and keep nothing.
-        threads: How many runs at once [default: as many as there are cores].
+        window: Report these time windows separately: 'weekdays 14:00-18:00 nov..feb', or cuts (all times at
+            which the limit is below its maximum).
+        cache: Folder of the cache of results [default: busbar in $XDG_CACHE_HOME or ~/.cache].
+        no_cache: Ignore the cache.
+        threads: Number of threads [default: one per core].
         out: Write report.html, one page for the person who decides, whatif.json, and jobs.csv with the waits of every
             job into this folder.
     """
@@ -647,9 +642,9 @@ def tune_policy(
             is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
         seed: Where random numbers start, a generator's and those about jobs [default: 1].
-        start: The date, time and time zone at which the log starts, for budgets and prices by the calendar:
-            '2026-01-01 00:00 Europe/Berlin' [default: what the log's header says].
-        skip_bad_records: Leave out and count lines that are not records, instead of stopping at the first.
+        start: Date and time zone at which the workload starts, such as '2026-01-01 00:00 Europe/Berlin'
+            [default: from the log's header].
+        skip_bad_records: Skip and count lines that are not records, instead of stopping at the first.
         last: How many of the last finished jobs are replayed.
         present: The policy that decides at present [default: share; the daemon's with --daemon].
         policy: A candidate, or several with commas between them; may be repeated [default: share and the
@@ -659,24 +654,21 @@ def tune_policy(
         budget: Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
             14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none
             [default: 60%].
-        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
-            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
-        believe: What policies believe of jobs: published (what each was published with, fitted to these
-            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no
-            more than those of their user and application let expect; 'predicted(level=95%)' is exceeded by 5 %
-            of jobs, 'predicted(level=mean)' is the mean) [default: predicted if the workload has measured
-            power, else published].
-        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
-            5%.
-        applications: Which application each executable of a log is: a .csv file of executable,application
+        allow: Freedoms of policies: all, none, or a list of caps, sizes, recaps, resizes, nodes, drops
+            [default: all but drops].
+        believe: What policies know about jobs: published (the model of the policy's paper, fitted to these
+            jobs), exact (the true run time and power), rated (every node draws its rated power), or
+            predicted (expected power from earlier jobs of the same user and application; 5 % of jobs exceed
+            'predicted(level=95%)', and 'predicted(level=mean)' is the mean) [default: predicted if the
+            workload has measured power, else published].
+        guard: Share of the budget to keep in reserve, because jobs may draw more than predicted: 5%.
+        applications: The application of each executable in the log: a .csv file of executable,application
             rows.
-        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
-            never].
-        profiles: The profile database (see busbar profile), for policies that choose configurations and for
-            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
-            there is none].
+        switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
+            cab-contended [default: profiles.db, or cab if there is none].
         bsld_threshold: Threshold of the bounded slowdown, in seconds or with its unit (10min).
-        threads: On so many cores [default: all of them].
+        threads: Number of threads [default: one per core].
     """
     options = {
         "workload": workload,
@@ -728,12 +720,11 @@ def workload(
             is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
         seed: Where random numbers start, a generator's and those about jobs [default: 1].
-        start: The date, time and time zone at which the log starts, for budgets and prices by the calendar:
-            '2026-01-01 00:00 Europe/Berlin' [default: what the log's header says].
-        skip_bad_records: Leave out and count lines that are not records, instead of stopping at the first.
-        profiles: The profile database (see busbar profile), for policies that choose configurations and for
-            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
-            there is none].
+        start: Date and time zone at which the workload starts, such as '2026-01-01 00:00 Europe/Berlin'
+            [default: from the log's header].
+        skip_bad_records: Skip and count lines that are not records, instead of stopping at the first.
+        profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
+            cab-contended [default: profiles.db, or cab if there is none].
         machine: A number of processors, or a .toml machine file [default: what the log's header says].
     """
     options = {

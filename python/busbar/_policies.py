@@ -27,7 +27,7 @@ class Policy:
     #: What the policy does beyond starting jobs as asked: some of caps, sizes, recaps, resizes and drops, with commas
     #: between them.
     wants: str = ""
-    #: What of that it cannot do without.
+    #: The freedoms that it requires.
     needs: str = ""
     #: What it believes of times and power under caps: rated, clock, fitted-clock, measured, regression or pass.
     believes: str = ""

@@ -147,7 +147,7 @@ class Workload:
 
 
 class WhatIf:
-    """What a budget would have done to jobs of the past, as ``busbar whatif --json`` answers.
+    """Past jobs under a budget, as ``busbar whatif --json`` answers.
 
     Parts are taken by their names: ``answer["rows"]``. Those that are lists of rows are tables:
     ``pandas.DataFrame(answer["rows"])``.

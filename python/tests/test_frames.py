@@ -228,7 +228,7 @@ class Frames(unittest.TestCase):
         with self.assertRaises(busbar.InputError) as caught:
             busbar.simulate(pandas.DataFrame(JOBS), partition="gpu")
         self.assertIn("gpu", str(caught.exception))
-        with self.assertRaisesRegex(busbar.InputError, "^the data frame, line 1: these are no records"):
+        with self.assertRaisesRegex(busbar.InputError, "^the data frame, line 1: the format of these records is unknown"):
             busbar.read_records(pandas.DataFrame(JOBS))
 
     def test_one_simulation_has_one_of_each(self):

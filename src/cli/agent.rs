@@ -1,4 +1,4 @@
-//! `busbar agent`: the node agent, and what an operator needs around it.
+//! `busbar agent`: the node agent and its tools.
 
 use std::path::PathBuf;
 
@@ -16,8 +16,8 @@ mod status;
 
 /// Cap and measure the power of a node
 ///
-/// The agent runs on each node, sets power caps for a controller, and measures. It is the only part of Busbar that
-/// needs rights to the hardware.
+/// The agent runs on each node, sets power caps for a controller, and measures power. It is the only part of Busbar
+/// that needs access to the hardware.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Run(run::Arguments),

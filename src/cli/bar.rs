@@ -1,4 +1,4 @@
-//! A bar that shows how far a long answer is, if a person is watching.
+//! A progress bar, if standard error is a terminal.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::cli::host;
 
-/// A bar over so many things, with what `left` says of the time that is left.
+/// A bar of this length, with the remaining time from `left`.
 pub(super) fn with_estimate(
     what: &str,
     count: u64,

@@ -1,7 +1,6 @@
-//! Commands for other programs: words in, values out, nothing printed.
-//!
-//! The words are those of the command line, so that defaults, checks and error texts are in one place. What a command
-//! would print is returned, and so is what it warns of. The module for Python is made of these.
+//! Commands for other programs: they take words, return values, and print nothing. The words are those of the command
+//! line, so defaults, checks and error texts exist once. A command returns its output and its warnings. The Python
+//! module uses these.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,14 +31,14 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub struct Answer<T> {
     /// The answer as `--json` prints it.
     pub json: String,
-    /// What the program would warn of.
+    /// The warnings.
     pub warnings: Vec<String>,
-    /// What there is beside the answer.
+    /// Tables and texts besides the answer.
     pub more: T,
 }
 
@@ -48,11 +47,11 @@ pub struct Answer<T> {
 pub struct Parameter {
     /// The name: that of the option without its hyphens.
     pub name: String,
-    /// Whether it is given by its place, not by its name.
+    /// Whether it is positional.
     pub by_place: bool,
     /// Whether a value follows.
     pub has_value: bool,
-    /// What it means.
+    /// Its help text.
     pub help: String,
 }
 
@@ -75,12 +74,11 @@ pub fn parameters(command: &[&str]) -> Option<Vec<Parameter>> {
     Some(shown.map(parameter).collect())
 }
 
-/// Asks a command that has one answer: `plan`, `solve`, `tune`, `tune-policy`, `whatif`, `machine show` or `workload
+/// Runs a command that has one answer: `plan`, `solve`, `tune`, `tune-policy`, `whatif`, `machine show` or `workload
 /// import`.
 ///
 /// # Errors
-///
-/// What the program itself would refuse, in its words.
+/// The same errors as the program.
 pub fn ask(words: &[String], goes_on: GoesOn) -> Result<Answer<()>, Failure> {
     let command = parsed(words, true)?;
     let is_answer = matches!(
@@ -102,29 +100,29 @@ pub fn ask(words: &[String], goes_on: GoesOn) -> Result<Answer<()>, Failure> {
     Ok(answered(said, ()))
 }
 
-/// A simulation that is over. Its tables are made when they are asked for.
+/// A finished simulation. Its tables are made on demand.
 pub struct Simulation {
     done: simulate::Done,
     text: String,
 }
 
 impl Simulation {
-    /// What the command prints for people.
+    /// The text that the command prints.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Which dates its instants have, if that is known.
+    /// The calendar that gives its instants dates, if known.
     pub fn calendar(&self) -> Option<&Calendar> {
         self.done.calendar()
     }
 
-    /// What became of each job: the columns of `jobs.csv`.
+    /// The outcome of each job: the columns of `jobs.csv`.
     pub fn jobs(&self) -> Table<'static> {
         self.done.with_run(jobs_table)
     }
 
-    /// What was drawn over time: the columns of `power.csv`.
+    /// Power over time: the columns of `power.csv`.
     pub fn power(&self) -> Table<'static> {
         self.done.with_run(|_, run| power_table(run))
     }
@@ -143,8 +141,7 @@ impl Simulation {
 /// Runs `simulate` with these words after it.
 ///
 /// # Errors
-///
-/// What the program itself would refuse, in its words.
+/// The same errors as the program.
 pub fn simulate(words: &[String], goes_on: GoesOn) -> Result<Answer<Simulation>, Failure> {
     let Command::Simulate(arguments) = parsed(&named("simulate", words), true)? else {
         return Err(wrong_command());
@@ -158,9 +155,9 @@ pub fn simulate(words: &[String], goes_on: GoesOn) -> Result<Answer<Simulation>,
     Ok(Answer { json, warnings, more })
 }
 
-/// A comparison that is over.
+/// A finished comparison.
 pub struct Comparison {
-    /// What the command prints for people.
+    /// The text that the command prints.
     pub text: String,
     /// A row for each run: the columns of `results.csv`.
     pub results: Table<'static>,
@@ -169,8 +166,7 @@ pub struct Comparison {
 /// Runs `compare` with these words after it.
 ///
 /// # Errors
-///
-/// What the program itself would refuse, in its words; if no policy could run, with the reasons.
+/// The same errors as the program; if no policy could run, with the reasons.
 pub fn compare(words: &[String], goes_on: GoesOn) -> Result<Answer<Comparison>, Failure> {
     let Command::Compare(arguments) = parsed(&named("compare", words), false)? else {
         return Err(wrong_command());
@@ -207,15 +203,14 @@ fn reasons(answer: &Value) -> Vec<String> {
 pub struct Jobs {
     /// A row for each job.
     pub jobs: Table<'static>,
-    /// Which dates their instants have, if that is known.
+    /// The calendar that gives their instants dates, if known.
     pub calendar: Option<Calendar>,
 }
 
 /// Runs `workload info` with these words after it.
 ///
 /// # Errors
-///
-/// What the program itself would refuse, in its words.
+/// The same errors as the program.
 pub fn workload(words: &[String], goes_on: GoesOn) -> Result<Answer<Jobs>, Failure> {
     let named = [&["workload".to_owned()], named("info", words).as_slice()].concat();
     let Command::Workload(workload::Command::Info(arguments)) = parsed(&named, true)? else {
@@ -227,13 +222,13 @@ pub fn workload(words: &[String], goes_on: GoesOn) -> Result<Answer<Jobs>, Failu
     Ok(answered(said, Jobs { jobs: workload_table(&workload), calendar }))
 }
 
-/// Says which file this program is, where it is not the one that runs: a module of Python, say. Results are kept
-/// for the same file only.
+/// Sets the file of this program, if it is not the running executable but, for example, a Python module. Cached
+/// results are valid only for the same file.
 pub fn program_is(path: PathBuf) {
     keeping::program_is(path);
 }
 
-/// A host that never breaks a command off.
+/// A host that never stops a command.
 pub fn always() -> GoesOn {
     Arc::new(|| std::ops::ControlFlow::Continue(()))
 }
@@ -264,7 +259,7 @@ fn parsed(words: &[String], json: bool) -> Result<Command, Failure> {
 }
 
 fn wrong_command() -> Failure {
-    Failure { text: "these words are another command".to_owned(), is_of_the_system: false }
+    Failure { text: "this is another command".to_owned(), is_of_the_system: false }
 }
 
 #[cfg(test)]

@@ -30,10 +30,8 @@ use crate::report::{
 use crate::units::Span;
 use crate::workload::{FileKind, parse_places};
 
-/// Compare policies under several budgets, and rank them
-///
-/// Without arguments: the built-in workload under all policies and three budgets. Results are kept,
-/// so that a comparison that was interrupted goes on where it stopped.
+/// Compare policies under several budgets, and rank them Without arguments, it compares all policies on the built-in
+/// workload under three budgets. Results are cached, so an interrupted comparison continues where it stopped.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar compare
@@ -43,29 +41,36 @@ use crate::workload::{FileKind, parse_places};
   busbar compare experiment.toml --json
   busbar compare experiment.toml --cache results/ --shard 2/8
 
-An experiment file lists what the options say: policies, budgets, workloads, seeds, machine, nodes,
+The keys of an experiment file are: policies, budgets, workloads, seeds, machine, nodes,
 profiles, allow, believe, guard, applications, outages, start, price, carbon,
 demand_charge, window, partitions, jobs, enforce_limits, bsld_threshold, rank_by,
-title. An option takes the place of the key of the file. docs/reference/experiments.md has more.")]
+title. Options override them. docs/reference/experiments.md describes them.")]
 pub(super) struct Arguments {
-    /// A .toml file that says what is to be compared; or the workload, or several: logs (.swf, .swf.gz), records of a
-    /// batch system (what sacct prints with -P or --json, of PBS, of LSF). Files are known by what they hold
+    /// An experiment file (.toml), or workloads: logs (.swf, .swf.gz) or accounting records of a batch system
+    ///
+    /// Records are the output of sacct with -P or --json, or files of PBS or LSF. The format is recognised from the
+    /// content.
     #[arg(value_name = "FILE")]
     experiment: Vec<String>,
 
-    /// A policy to compare, or several with commas between them; may be repeated. 'external(./mine)' is a
-    /// program in any language [default: all that are built in]
+    /// Policies to compare, separated by commas; may be repeated [default: all built-in ones]
+    ///
+    /// 'external(./mine)' is a program in any language.
     #[arg(short, long, value_name = "P")]
     policy: Vec<Listed<PolicySpec>>,
 
-    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
-    /// 14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none; or several
-    /// with commas between them; may be repeated [default: 60%, 80%, 100%]
+    /// Power budgets, separated by commas: watts (6500W, 4.2MW), shares of the machine's maximum (80%), rules, files,
+    /// or none; may be repeated [default: 60%, 80%, 100%]
+    ///
+    /// Rules are by the calendar, such as 'weekdays 14:00-18:00 nov..feb: 80%, else 100%'. A file has rules, or
+    /// time,budget rows (.csv).
     #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
     budget: Vec<Budgets>,
 
-    /// A log (.swf, .swf.gz), records of a batch system, 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or
-    /// demo; or several with commas between them; may be repeated [default: demo]
+    /// Workloads, separated by commas: logs, records of a batch system, generators, or demo; may be repeated
+    /// [default: demo]
+    ///
+    /// Generators are 'lublin(jobs=10000, load=0.85)' and 'rmap(trace=random)'.
     #[arg(short, long, value_name = "SRC")]
     workload: Vec<String>,
 
@@ -73,13 +78,14 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
 
-    /// A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
-    /// alike), a .toml machine file, or a .csv file of curves [default: the machine named in the workload's header]
+    /// A number of processors, a .toml machine file, a .csv file of curves, cab, or catalyst [default: from the
+    /// workload's header]
+    ///
+    /// cab has 64 nodes of two sockets; catalyst has 600 processors with manufacturing variation.
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
-    /// The machine with this number of nodes, under the same watts; or several with commas between
-    /// them; may be repeated
+    /// Change the number of nodes under the same watts; or several, separated by commas; may be repeated
     #[arg(long, value_name = "N", value_delimiter = ',')]
     nodes: Vec<u32>,
 
@@ -92,40 +98,46 @@ pub(super) struct Arguments {
     #[command(flatten)]
     tariff: tariff::Arguments,
 
-    /// Nodes that fail: a .csv file of node,down,up rows
-    #[arg(long, value_name = "FILE")]
+    /// Node failures: a .csv file of node,down,up rows
+    #[arg(long, value_name = "FILE", help_heading = "Simulation")]
     outages: Option<PathBuf>,
 
-    /// The date, time and time zone at which the workloads start, for budgets and prices by the calendar:
-    /// '2026-01-01 00:00 Europe/Berlin' [default: what a log's header says]
-    #[arg(long, value_name = "WHEN")]
+    /// Date and time zone at which the workloads start, such as '2026-01-01 00:00 Europe/Berlin' [default: from a
+    /// log's header]
+    ///
+    /// Budgets and prices by the calendar need it.
+    #[arg(long, value_name = "WHEN", help_heading = "Workload")]
     start: Option<Calendar>,
 
-    /// Only jobs of this partition of the logs, or of several with commas between them; of a machine file with
-    /// partitions, that part is the machine
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Only jobs of this partition of the logs, or of several, separated by commas
+    ///
+    /// If the machine file has partitions, only this one is simulated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Workload")]
     partition: Vec<String>,
 
-    /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
-    #[arg(long, value_name = "A..B", value_parser = parse_places)]
+    /// Only these jobs, by position in submit order: 20000..25000, 5000.., ..100
+    #[arg(long, value_name = "A..B", value_parser = parse_places, help_heading = "Workload")]
     jobs: Option<Range<usize>>,
 
-    /// End jobs at the time they asked for; without this an estimate below the run time counts
-    /// as equal to it
-    #[arg(long)]
+    /// End jobs at their requested time limit
+    ///
+    /// Without this option, a time limit below the run time is raised to the run time.
+    #[arg(long, help_heading = "Simulation")]
     enforce_limits: bool,
 
-    /// Threshold of the bounded slowdown, in seconds or with its unit (10min) [default: 600]
-    #[arg(long, value_name = "S", value_parser = file::parse_threshold, allow_hyphen_values = true)]
+    /// Threshold of the bounded slowdown, in seconds or with a unit (10min) [default: 600]
+    #[arg(long, value_name = "S", value_parser = file::parse_threshold, allow_hyphen_values = true, help_heading = "Results")]
     bsld_threshold: Option<Span>,
 
-    /// The figure that decides among policies that complete as many jobs: turnaround, wait, p99_wait,
-    /// max_wait, slowdown, makespan, energy, utilisation, cost, carbon [default: turnaround]
-    #[arg(long, value_name = "FIGURE")]
+    /// Rank policies that complete equally many jobs by this metric [default: turnaround]
+    ///
+    /// The metrics are turnaround, wait, p99_wait, max_wait, slowdown, makespan, energy, utilisation, cost and
+    /// carbon.
+    #[arg(long, value_name = "FIGURE", help_heading = "Results")]
     rank_by: Option<Figure>,
 
-    /// Leave out what freedoms and knowledge buy, which takes some more runs
-    #[arg(long)]
+    /// Skip the tables of freedoms and knowledge, which need extra runs
+    #[arg(long, help_heading = "Results")]
     brief: bool,
 
     #[command(flatten)]
@@ -134,16 +146,16 @@ pub(super) struct Arguments {
     #[command(flatten)]
     sweep: sweep::Arguments,
 
-    /// One JSON object on standard output
-    #[arg(long)]
+    /// Print one JSON object
+    #[arg(long, help_heading = "Results")]
     json: bool,
 
     /// Write report.html, results.csv and experiment.toml into this folder
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Results")]
     out: Option<PathBuf>,
 
-    /// Write the pictures of the report into this folder, as SVG files
-    #[arg(long, value_name = "DIR")]
+    /// Write the report's charts into this folder, as SVG files
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
     plots: Option<PathBuf>,
 }
 
@@ -162,9 +174,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// A comparison that is over: its text has been printed, unless `--json` was asked for.
+/// A finished comparison: its text has been printed, unless `--json` was given.
 pub(super) struct Compared {
-    /// The answer for programs.
+    /// The answer as JSON.
     pub(super) answer: Json,
     /// A row for each run.
     pub(super) results: Table<'static>,
@@ -173,7 +185,7 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    /// Does what was asked for, files included.
+    /// Compares, and writes the files.
     pub(super) fn new(arguments: &Arguments) -> anyhow::Result<Self> {
         let began = Clock::now();
         let mut experiment = arguments.experiment()?;
@@ -228,7 +240,7 @@ impl Compared {
         })
     }
 
-    /// The answer for programs, as text.
+    /// The JSON answer as text.
     pub(super) fn json(&self) -> anyhow::Result<String> {
         Ok(serde_json::to_string_pretty(&Versioned::new(&self.answer))? + "\n")
     }
@@ -241,14 +253,14 @@ impl Compared {
         }
     }
 
-    /// That no job ran, whichever policy decided, if it is so. The answer is there all the same.
+    /// A message if no job ran under any policy. The answer is printed anyway.
     pub(super) fn none_ran(&self) -> Option<&'static str> {
         let why = "no job ran under any policy and budget; give more power, or a larger machine";
         (self.some_ran && !self.some_job_ran).then_some(why)
     }
 }
 
-/// Makes a part of the runs, for the cache alone.
+/// Makes some of the runs, only for the cache.
 fn make_part(arguments: &Arguments, part: Part) -> anyhow::Result<()> {
     let (keeping, began) = (&arguments.keeping, Clock::now());
     let folder = keeping.folder();
@@ -258,15 +270,18 @@ fn make_part(arguments: &Arguments, part: Part) -> anyhow::Result<()> {
     let checked = arguments.check(&experiment, &profiles)?;
     for policy in checked.experiment.policies.iter().filter(|policy| !policy.is_fixed()) {
         warn(&format!(
-            "the runs of {policy} cannot be kept, as another time its program may decide otherwise; \
-             the comparison makes them itself"
+            "the runs of {policy} cannot be cached, because its program may decide differently next time; the \
+            comparison makes them itself"
         ));
     }
     let (mut made, mut known) = (0, 0);
     let mut run = |checked: &CheckedExperiment<'_>, draws| {
         let results = keeping.run_part(checked, draws, Some(part), &|_| ())?;
         if let Some(error) = &results.not_kept {
-            bail!("the results of this shard are not kept in {}: {error}", folder.display());
+            bail!(
+                "the results of this shard could not be written to {}: {error}",
+                folder.display()
+            );
         }
         let ran = results.tried.iter().filter(|tried| tried.outcome.summary().is_some()).count();
         known += results.reused();
@@ -287,14 +302,14 @@ fn make_part(arguments: &Arguments, part: Part) -> anyhow::Result<()> {
                 + "\n"),
         ),
         false => print(&format!(
-            "shard {number}/{of}: {made} runs made in {took}, {known} were there; results are in {}\n",
+            "shard {number}/{of}: {made} runs made in {took}, {known} were in the cache; results are in {}\n",
             folder.display()
         )),
     }
 }
 
 impl Arguments {
-    /// Whether pictures are drawn.
+    /// Whether charts are drawn.
     fn draws(&self) -> bool {
         self.out.is_some() || self.plots.is_some()
     }
@@ -316,7 +331,7 @@ impl Arguments {
         Ok(checked)
     }
 
-    /// What the files without an option say: one experiment, or workloads.
+    /// The positional files: one experiment, or workloads.
     fn files(&self) -> anyhow::Result<Experiment> {
         let usual = || Experiment { partitions: self.partition.clone(), ..Experiment::default() };
         let files = &self.experiment[..];
@@ -332,13 +347,13 @@ impl Arguments {
             return Ok(usual());
         }
         if !self.workload.is_empty() {
-            bail!("both FILE and --workload name workloads; give one of them");
+            bail!("both FILE and --workload name workloads; use one of them");
         }
         let loads = files.iter().map(|text| load::named_load(Some(text), None));
         Ok(Experiment { workloads: loads.collect::<Result<_, _>>()?, ..usual() })
     }
 
-    /// What is to be compared: what the file says, and instead of it what the options say.
+    /// The experiment of the file, overridden by the options.
     fn experiment(&self) -> anyhow::Result<Experiment> {
         let mut experiment = self.files()?;
         if !self.policy.is_empty() {
@@ -393,8 +408,8 @@ impl Arguments {
     }
 }
 
-/// Whether a file says what is to be compared. One that is not there is looked for by its name alone, and TOML with
-/// unknown keys is read, so that the mistake is told.
+/// Whether a file is an experiment. A missing file is judged by its name, and TOML with unknown keys counts as an
+/// experiment, so that the error names the mistake.
 fn is_experiment(path: &Path) -> bool {
     match FileKind::of(path) {
         Ok(kind) => matches!(kind, Some(FileKind::Experiment | FileKind::Toml)),
@@ -427,7 +442,7 @@ fn write_folder(
     Ok(())
 }
 
-/// What the page says beside the runs: they are those of the first seed.
+/// The notes of the page, for example that its charts are of the first seed.
 fn beside(
     checked: &CheckedExperiment<'_>,
     results: &Results,
@@ -455,7 +470,7 @@ fn beside(
     Beside { absent, ranked_by, other_seeds, notes, tables: tables.collect(), ..Beside::default() }
 }
 
-/// What policies make of one freedom more at a time.
+/// A chart of the effect of each freedom.
 fn picture(checked: &CheckedExperiment<'_>, gains: &Gains, palette: &Palette) -> Picture {
     let by = checked.experiment.rank_by;
     // Who leaves jobs undone that others complete has an easier time: that is no gain, and not drawn.
@@ -516,7 +531,7 @@ fn shown_table_by_table(
     Ok(results)
 }
 
-/// What is said below the tables.
+/// The text below the tables.
 fn describe(
     checked: &CheckedExperiment<'_>,
     results: &Results,
@@ -531,7 +546,7 @@ fn describe(
     let reused = results.reused();
     let reused = match reused {
         0 => String::new(),
-        reused => format!(", {reused} of them known from before"),
+        reused => format!(", {reused} of them from the cache"),
     };
     for note in checked.notes() {
         text += &format!("note: {note}\n");

@@ -40,8 +40,8 @@ pub(super) struct Init {
 /// Check a configuration, and show what it means on this machine
 ///
 /// Without a path, this checks the file that busbar serve would read: $BUSBAR_CONFIG, or else
-/// ~/.config/busbar/busbar.toml (for root /etc/busbar.toml) if it exists, or else the defaults.
-/// Nothing is written, and no daemon is asked.
+/// ~/.config/busbar/busbar.toml (for root /etc/busbar.toml) if it exists, or else the defaults. Nothing is written,
+/// and no daemon is contacted.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar config check
@@ -76,7 +76,7 @@ fn init(arguments: &Init) -> anyhow::Result<()> {
     let path = &arguments.path;
     // A broken symbolic link counts as existing.
     if !arguments.force && path.symlink_metadata().is_ok() {
-        bail!("{} is there already; --force writes over it", path.display());
+        bail!("{} already exists; overwrite it with --force", path.display());
     }
     write_whole(path, &|out| out.write_all(Config::template().as_bytes()))?;
     print(&format!("wrote {}\n", path.display()))

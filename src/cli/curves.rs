@@ -1,4 +1,4 @@
-//! The curves of processors: from a file, or made up.
+//! The curves of processors: from a file, or synthetic.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use crate::variation::Processors;
 use crate::variation::catalyst::Catalyst;
 use crate::variation::csv::Table;
 
-/// The processors of a file, or those that are made up; and what to call them.
+/// The processors of a file, or synthetic ones, with their name.
 pub(super) fn load(file: Option<&Path>) -> anyhow::Result<(Processors, String)> {
     let Some(path) = file else {
         let catalyst = Catalyst::default();
         let Catalyst { processors, seed, shape, .. } = catalyst;
         let source =
-            format!("made up: catalyst, {processors} processors, seed {seed}, shape {shape}");
+            format!("synthetic: catalyst, {processors} processors, seed {seed}, shape {shape}");
         return Ok((catalyst.measure().processors()?, source));
     };
     let table = Table::read(path)?;

@@ -1,4 +1,4 @@
-//! How much energy there is and when it is counted: what the policy `utility` wants to know.
+//! The energy budget and its period, for the policy `utility`.
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -12,14 +12,21 @@ use crate::units::{Instant, Joules, parse_decimal};
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// Energy that tasks may consume in the period, with its unit: 1.11GJ. For the policy utility
-    /// [default: 1.11 GJ a day for each hundred machines with essc, otherwise no limit]
-    #[arg(long, value_name = "E", allow_hyphen_values = true)]
+    /// Energy that tasks may consume in the period: 1.11GJ [default: 1.11 GJ a day for each hundred machines with
+    /// essc, otherwise no limit]
+    #[arg(
+        long,
+        value_name = "E",
+        allow_hyphen_values = true,
+        help_heading = "Energy budget (policy utility)"
+    )]
     energy: Option<Joules>,
 
-    /// The period in which energy and utility are counted, in hours: 2..26. The run ends with it. For
-    /// the policy utility [default: that of essc; otherwise to the hour after the last arrival]
-    #[arg(long, value_name = "A..B", value_parser = parse_period)]
+    /// Hours in which energy and utility are counted: 2..26 [default: that of essc; otherwise until the hour after
+    /// the last arrival]
+    ///
+    /// The run ends with the period.
+    #[arg(long, value_name = "A..B", value_parser = parse_period, help_heading = "Energy budget (policy utility)")]
     period: Option<(Instant, Instant)>,
 }
 
@@ -47,7 +54,7 @@ pub(super) struct Chosen {
 }
 
 impl Arguments {
-    /// Whether anything was said.
+    /// Whether any of these options was given.
     pub(super) fn were_given(&self) -> bool {
         self.energy.is_some() || self.period.is_some()
     }

@@ -1,4 +1,4 @@
-//! Reports errors of commands: in words, or as JSON with `--json`.
+//! Reports errors of commands: as text, or as JSON with `--json`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -59,12 +59,12 @@ struct Details {
     exit_code: u8,
 }
 
-/// Whether something could not be read or written, rather than not be used.
+/// Whether something could not be read or written, as opposed to being invalid.
 pub(super) fn is_of_the_system(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.is::<io::Error>() || cause.is::<SqliteError>())
 }
 
-/// What is wrong with a command line, without the usage, which is for people at a terminal only.
+/// The error of a command line, without the usage, which only terminals show.
 pub(super) fn usage_text(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let what = text.split("\n\nUsage:").next().unwrap_or(&text);

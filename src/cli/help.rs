@@ -1,10 +1,10 @@
-//! The help of the program itself: its commands in groups, by what people come for.
+//! The help of the program itself: its commands in groups.
 
 use clap::Command;
 
 /// The commands in the order in which they are shown. Those that this program was built without are left out.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Ask the simulator", &["simulate", "compare", "plan", "whatif", "tune-policy"]),
+    ("Simulate", &["simulate", "compare", "plan", "whatif", "tune-policy"]),
     ("Describe jobs, machines and applications", &["workload", "machine", "profile"]),
     (
         "Run the daemon",

@@ -1,8 +1,6 @@
-//! A command inside another program, such as Python.
-//!
-//! The program asks a command, and takes what that would print and warn of instead of letting it reach a terminal. It
-//! may break the command off. Both belong to the thread on which the command was called; threads that the command
-//! starts ask through what [`goes_on`] returns.
+//! A command inside another program, such as Python. The program runs a command and captures its output and warnings.
+//! It may stop the command. Both belong to the thread that called the command; threads that the command starts use
+//! the value of [`goes_on`].
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal};
@@ -11,10 +9,10 @@ use std::sync::Arc;
 
 use super::volume::{self, Volume};
 
-/// Whether a command shall go on; asked now and then, from several threads.
+/// Whether a command should continue; called repeatedly, from several threads.
 pub type GoesOn = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
-/// What a command would have printed.
+/// The captured output of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) printed: String,
@@ -30,14 +28,14 @@ thread_local! {
     static HOST: RefCell<Option<Host>> = const { RefCell::new(None) };
 }
 
-/// Does something for a host, and returns what was said meanwhile beside what came of it.
+/// Runs a function for a host, and returns its result with the captured output.
 pub(super) fn hosted<T>(goes_on: GoesOn, act: impl FnOnce() -> T) -> (T, Said) {
     HOST.set(Some(Host { said: Said::default(), goes_on }));
     let done = act();
     (done, HOST.take().map(|host| host.said).unwrap_or_default())
 }
 
-/// Lets the host hear something; says whether there is one.
+/// Passes output to the host; returns whether there is one.
 pub(super) fn hears(tell: impl FnOnce(&mut Said)) -> bool {
     HOST.with_borrow_mut(|host| host.as_mut().map(|host| tell(&mut host.said)).is_some())
 }
@@ -47,13 +45,13 @@ pub(super) fn is_there() -> bool {
     HOST.with_borrow(Option::is_some)
 }
 
-/// What to ask whether to go on; without a host, a command does.
+/// The function that says whether to continue; without a host, always.
 pub(super) fn goes_on() -> GoesOn {
     let asked = HOST.with_borrow(|host| host.as_ref().map(|host| Arc::clone(&host.goes_on)));
     asked.unwrap_or_else(|| Arc::new(|| ControlFlow::Continue(())))
 }
 
-/// Whether a person watches standard error, so that a bar can show how far a command is.
+/// Whether standard error is a terminal, so that a progress bar is useful.
 pub(super) fn is_watched() -> bool {
     io::stderr().is_terminal() && !is_there() && volume::asked() > Volume::Quiet
 }

@@ -1,4 +1,4 @@
-//! Where results are kept from one time to the next, and on how many cores they are worked out.
+//! The cache of results, and the number of threads.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,21 +19,20 @@ use crate::experiment::estimate::Estimate;
 use crate::experiment::run::{Manner, Part, Results, Watch};
 use crate::experiment::{Cell, CellOutcome, CheckedExperiment, Tried, all_cores};
 
-/// Where and how.
+/// The options of the cache and of threads.
 #[derive(Debug, Args)]
 #[group(skip)]
-#[command(next_help_heading = "Results and cores")]
+#[command(next_help_heading = "Cache and threads")]
 pub(super) struct Arguments {
-    /// Keep results in this folder, and take from it those that are there [default: busbar in
-    /// $XDG_CACHE_HOME or ~/.cache]
+    /// Folder of the cache of results [default: busbar in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 
-    /// Work everything out, and keep nothing
+    /// Ignore the cache
     #[arg(long, conflicts_with = "cache")]
     no_cache: bool,
 
-    /// On so many cores [default: all of them]
+    /// Number of threads [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
@@ -63,8 +62,8 @@ impl Arguments {
         static SAID: Once = Once::new();
         SAID.call_once(|| {
             note(|| match self.folder().filter(|_| cache.is_some()) {
-                Some(folder) => format!("results are kept in {}", folder.display()),
-                None => "results are not kept".to_owned(),
+                Some(folder) => format!("the cache is {}", folder.display()),
+                None => "no cache is used".to_owned(),
             });
         });
         let threads = self.threads.unwrap_or_else(all_cores);
@@ -77,8 +76,8 @@ impl Arguments {
             note(|| {
                 let how = match &tried.outcome {
                     CellOutcome::CannotRun(why) => why.as_str(),
-                    CellOutcome::Ran(_) if tried.reused => "its result was there",
-                    CellOutcome::Ran(_) => "it was made",
+                    CellOutcome::Ran(_) if tried.reused => "result taken from the cache",
+                    CellOutcome::Ran(_) => "simulated",
                 };
                 format!("{}: {how}", checked.described(&tried.cell))
             });
@@ -90,10 +89,10 @@ impl Arguments {
             checked.run(&Manner { threads, cache: cache.as_ref(), pictures, part, watch });
         bar.finish_and_clear();
         if goes_on().is_break() {
-            bail!("broken off before all runs were done");
+            bail!("stopped before all runs were done");
         }
         if let Some(error) = &results.not_kept {
-            warn(&format!("results could not be kept for the next time: {error}"));
+            warn(&format!("results could not be written to the cache: {error}"));
         }
         Ok(results)
     }
@@ -113,7 +112,7 @@ impl Arguments {
     }
 }
 
-/// How long the runs take, since when.
+/// The estimate of the remaining time, and when the runs began.
 #[derive(Clone)]
 struct Watched {
     estimate: Arc<Mutex<Estimate>>,
@@ -131,7 +130,7 @@ impl Watched {
     }
 }
 
-/// Whoever watches the runs.
+/// Reports each run to the progress bar and the caller.
 struct Watcher<'a> {
     watched: Watched,
     bar: ProgressBar,

@@ -12,10 +12,10 @@ use crate::slurm::cluster::Cluster;
 use crate::slurm::lab::{Extras, Lab, Member, Plan, Up};
 use crate::slurm::setup::Mode;
 
-/// Run a private Slurm on this machine, with emulated power, to try things
+/// Run a private Slurm with emulated power on this machine, for experiments
 ///
-/// A lab is munge, slurmctld and some slurmds on loopback, each node with an emulated meter and an agent.
-/// It needs root, and installs Slurm's Debian packages if they are missing.
+/// A lab runs munge, slurmctld and some slurmds on loopback; each node has an emulated meter and an agent. It needs
+/// root, and installs Slurm's Debian packages if they are missing.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Up(UpArguments),
@@ -23,7 +23,7 @@ pub(super) enum Command {
     Down(DownArguments),
 }
 
-/// Start a lab, or what does not run of it
+/// Start a lab, or its missing processes
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar lab up
@@ -36,11 +36,11 @@ pub(super) struct UpArguments {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1000))]
     nodes: u32,
 
-    /// How jobs are treated at submission: watch, steer or admit
+    /// How Busbar works on the lab: watch, steer or admit
     #[arg(long, value_name = "MODE", default_value = "watch")]
     mode: Mode,
 
-    /// Do without agents
+    /// Run no agents
     #[arg(long)]
     no_agents: bool,
 
@@ -52,7 +52,7 @@ pub(super) struct UpArguments {
     #[arg(long)]
     accounting: bool,
 
-    /// Prefix of another Slurm than the machine's own: a folder with bin and sbin
+    /// Prefix of a Slurm other than the system's: a folder with bin and sbin
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
 }
@@ -79,7 +79,7 @@ pub(super) struct DownArguments {
     keep: bool,
 }
 
-/// Where a lab is.
+/// The folder of a lab.
 #[derive(Debug, Args)]
 #[group(skip)]
 struct Place {
@@ -107,7 +107,9 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     let folder = lab.folder().display();
     let first = match up {
         Up::Started => format!("a lab of {} nodes is up in {folder}", lab.nodes()),
-        Up::Repaired => format!("the lab in {folder} is up again; what did not run was started"),
+        Up::Repaired => {
+            format!("the lab in {folder} is up again; its missing processes were started")
+        }
         Up::Already => format!("the lab in {folder} is up already"),
     };
     let has_daemon = plan.busbar.is_some() && arguments.mode != Mode::Watch;
@@ -123,7 +125,7 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
          sinfo\n  \
          {serve}sbatch -N2 -t 5 --wrap 'sleep 60'\n  \
          {queue}\n\
-         when you are done:\n  \
+         at the end:\n  \
          {stop}busbar lab down --folder {folder}\n",
         env = lab.environment_file().display()
     ))

@@ -1,4 +1,4 @@
-//! Commands that this build of the program does not have, because its features were not asked for.
+//! Commands that this build lacks, because their features were not enabled.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -17,7 +17,7 @@ const BY_FEATURE: [(bool, &[&str]); 5] = [
     (cfg!(feature = "web"), &["token"]),
 ];
 
-/// What to do about a command that is only in other builds.
+/// Advice about a command that only other builds have.
 pub(super) fn advice(error: &clap::Error) -> Option<String> {
     let ErrorKind::InvalidSubcommand = error.kind() else { return None };
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
@@ -27,8 +27,8 @@ pub(super) fn advice(error: &clap::Error) -> Option<String> {
         |(is_here, names): &(bool, &[&str])| !is_here && names.contains(&name.as_str());
     BY_FEATURE.iter().any(is_left_out).then(|| {
         format!(
-            "this program was built without 'busbar {name}', so that it builds quickly; \
-             'cargo build --release --features full' builds all of it"
+            "this program was built without 'busbar {name}'; 'cargo build --release --features full' builds all \
+            commands"
         )
     })
 }

@@ -99,7 +99,7 @@ impl Daemon {
 
     fn connect(&self) -> anyhow::Result<Client> {
         let socket = self.socket.clone().unwrap_or_else(default_socket);
-        note(|| format!("the daemon is asked on {}", socket.display()));
+        note(|| format!("connecting to the daemon at {}", socket.display()));
         Ok(Client::connect(&socket)?)
     }
 
@@ -128,7 +128,7 @@ impl Daemon {
 fn unexpected(reply: &Reply) -> anyhow::Error {
     let text = format!("{reply:?}");
     let start: String = text.chars().take(60).collect();
-    anyhow!("the daemon's answer does not fit the request: {start}; does it have another version?")
+    anyhow!("the daemon's answer does not fit the request: {start}; is it another version?")
 }
 
 /// The default socket: `$BUSBAR_SOCKET`, or that of the default configuration; if there is none,

@@ -19,37 +19,43 @@ use crate::workload::{Source, SourceDefaults, SourceError, Workload, parse_place
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// A log (.swf, .swf.gz) or the records of a batch system (what sacct prints with -P or --json, of PBS, of LSF),
-    /// known by what it holds; or anything else that --workload takes
+    /// A log (.swf, .swf.gz), accounting records of a batch system, or anything else that --workload takes
+    ///
+    /// Records are the output of sacct with -P or --json, or files of PBS or LSF. The format is recognised from the
+    /// content.
     #[arg(value_name = "FILE", conflicts_with = "workload")]
     file: Option<String>,
 
-    /// A log (.swf, .swf.gz, or - for standard input), records of a batch system, 'lublin(jobs=10000, load=0.85)',
-    /// 'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; essc with
-    /// --energy]
+    /// A log, records of a batch system, a generator, a folder of tasks, or demo [default: demo; essc with --energy]
+    ///
+    /// A log is an .swf or .swf.gz file, or - for standard input. Generators are 'lublin(jobs=10000, load=0.85)',
+    /// 'rmap(trace=random)' and 'essc(tasks=32000)'.
     #[arg(short, long, value_name = "SRC")]
     workload: Option<String>,
 
-    /// Only jobs of this partition of the log, or of several with commas between them; of a machine file with
-    /// partitions, that part is the machine
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Only jobs of this partition of the log, or of several, separated by commas
+    ///
+    /// If the machine file has partitions, only this one is simulated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Workload")]
     pub(super) partition: Vec<String>,
 
-    /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
-    #[arg(long, value_name = "A..B", value_parser = parse_places)]
+    /// Only these jobs, by position in submit order: 20000..25000, 5000.., ..100
+    #[arg(long, value_name = "A..B", value_parser = parse_places, help_heading = "Workload")]
     pub(super) jobs: Option<Range<usize>>,
 
-    /// Where random numbers start, a generator's and those about jobs [default: 1]
-    #[arg(long, value_name = "N")]
+    /// Random seed for generated workloads and job properties [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Workload")]
     pub(super) seed: Option<u64>,
 
-    /// The date, time and time zone at which the log starts, for budgets and prices by the calendar:
-    /// '2026-01-01 00:00 Europe/Berlin' [default: what the log's header says]
-    #[arg(long, value_name = "WHEN")]
+    /// Date and time zone at which the log starts, such as '2026-01-01 00:00 Europe/Berlin' [default: from the log's
+    /// header]
+    ///
+    /// Budgets and prices by the calendar need it.
+    #[arg(long, value_name = "WHEN", help_heading = "Workload")]
     pub(super) start: Option<Calendar>,
 
-    /// Leave out and count lines that are not records, instead of stopping at the first
-    #[arg(long)]
+    /// Skip and count lines that are not records, instead of stopping at the first
+    #[arg(long, help_heading = "Workload")]
     pub(super) skip_bad_records: bool,
 }
 
@@ -73,7 +79,7 @@ pub(super) struct Loaded {
     pub(super) intake: Option<Intake>,
     /// The machines it is for and what tasks are worth, if it comes with them.
     pub(super) site: Option<Site>,
-    /// When counting begins and ends, if that is known.
+    /// Begin and end of the measured period, if known.
     pub(super) period: Option<(Instant, Instant)>,
 }
 
@@ -92,8 +98,8 @@ impl Arguments {
         self.file.as_deref().or(self.workload.as_deref())
     }
 
-    /// Reads or makes the workload, for this machine if one was named, and takes the slice.
-    /// A seed that is of no use to anybody is warned about.
+    /// Reads or makes the workload, for this machine if one was named, and takes the slice. Warns about a seed that
+    /// has no effect.
     pub(super) fn load(
         &self,
         source: &Source,
@@ -128,7 +134,7 @@ impl Arguments {
     pub(super) fn places(&self, usable: usize) -> anyhow::Result<Range<usize>> {
         let asked = self.jobs.clone().unwrap_or(0..usable);
         if asked.start >= usable {
-            bail!("--jobs {}.. takes no job: there are {usable} usable ones", asked.start);
+            bail!("--jobs {}.. selects no job: the workload has {usable} usable jobs", asked.start);
         }
         Ok(asked.start..asked.end.min(usable))
     }

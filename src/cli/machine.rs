@@ -1,4 +1,4 @@
-//! `busbar machine`: describe a machine, check it, look at it; processors of one model that are not alike.
+//! `busbar machine`: describes, checks and shows a machine, also with manufacturing variation.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ mod import;
 mod init;
 mod show;
 
-/// Describe a machine, check it and look at it
+/// Describe a machine, check it and show it
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Init(Box<init::Arguments>),
@@ -26,37 +26,37 @@ pub(super) enum Command {
     Generate(Generate),
 }
 
-/// A machine that can be made up.
+/// A synthetic machine.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum MadeUp {
     /// Ivy Bridge processors of 115 W that run CoMD, EP, BT and SP
     Catalyst,
 }
 
-/// Write the curves of a machine that is made up
+/// Write the curves of a synthetic machine
 ///
-/// The measurements of the PTune paper were never published. These curves meet what is known of
-/// them: docs/reference/variation.md says what that is, and what was chosen.
+/// The measurements of the PTune paper were never published. These curves agree with what the paper says about them;
+/// docs/reference/variation.md lists it, and the assumptions.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar machine generate catalyst --out catalyst.csv
   busbar machine generate catalyst --processors 64 --seed 7 --shape cubic --noise 1%")]
 pub(super) struct Generate {
-    /// Which machine
+    /// Machine to generate
     #[arg(value_name = "MACHINE", value_enum)]
     machine: MadeUp,
 
-    /// How many processors
+    /// Number of processors
     #[arg(long, value_name = "N", default_value_t = catalyst::PROCESSORS,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(catalyst::MOST_PROCESSORS)))]
     processors: u32,
 
-    /// Where random numbers start
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// How speed falls below 60 W, of which nothing is published: continued (as it falls above) or
-    /// cubic (with the third power of the watts)
+    /// Shape of the curves below 60 W, where nothing is published: continued (as above 60 W), or cubic (with the
+    /// third power of the watts)
     #[arg(long, value_name = "SHAPE", default_value_t = Shape::Continued)]
     shape: Shape,
 
@@ -64,7 +64,7 @@ pub(super) struct Generate {
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     noise: Share,
 
-    /// The file [default: standard output]
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -83,7 +83,7 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     let MadeUp::Catalyst = arguments.machine;
     let Generate { processors, seed, shape, noise, .. } = *arguments;
     if noise > Share::percent(1) {
-        bail!("--noise {noise} is too much; at most 1%, or speed would fall where power rises");
+        bail!("--noise {noise} is too much: above 1%, speed would fall where power rises");
     }
     let measured = Catalyst { processors, seed, shape, noise }.measure();
     let write = |out: &mut dyn Write| csv::write(out, measured.rows());

@@ -1,5 +1,5 @@
-//! `busbar completions` and `busbar man`: what the shell and the manual know of the commands, made
-//! from the same definitions as `--help`.
+//! `busbar completions` and `busbar man`: shell completion and manual pages, generated from the definitions of
+//! `--help`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use clap_complete::Shell;
 use crate::cli::{Cli, print};
 use crate::report::{make_folder, write_whole};
 
-/// Print a script that lets a shell complete the commands and options of busbar
+/// Print a script for command-line completion in a shell
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar completions bash > ~/.local/share/bash-completion/completions/busbar
   busbar completions zsh > ~/.zfunc/_busbar
   busbar completions fish > ~/.config/fish/completions/busbar.fish")]
 pub(super) struct Completions {
-    /// For which shell
+    /// Shell
     shell: Shell,
 }
 
-/// Write manual pages, one for each command
+/// Write a manual page for each command
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar man --out ~/.local/share/man/man1
   man busbar-compare")]
 pub(super) struct Man {
-    /// The folder that the pages are written into
+    /// Output folder
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
 }

@@ -30,11 +30,9 @@ use crate::workload::parse_places;
 mod map;
 mod page;
 
-/// Plan a machine: how many nodes for these watts, how many watts for these nodes
-///
-/// The same jobs under the same watts on more and more nodes, and on the machine as it is under more and
-/// more watts: two curves, where they bend, and a recommendation. Without arguments: the built-in
-/// workload under 60 % of what its machine draws at most.
+/// Plan a machine: how many nodes for these watts, how many watts for these nodes It simulates the same jobs with
+/// more nodes under the same watts, and with more watts on the same nodes. It prints both curves, their knees, and a
+/// recommendation. Without arguments, it plans for the built-in workload under 60 % of its machine's maximum power.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar plan
@@ -44,27 +42,30 @@ mod page;
   busbar plan --price 'weekdays 07:00-20:00: 0.32EUR/kWh, else 0.24EUR/kWh' --start '2026-01-01 00:00 Europe/Berlin'
   busbar plan --workload 'lublin(jobs=5000, load=0.9)' --seeds 10 --json")]
 pub(super) struct Arguments {
-    /// A log (.swf, .swf.gz) or the records of a batch system (what sacct prints with -P or --json, of PBS, of LSF),
-    /// known by what it holds; or anything else that --workload takes
+    /// A log (.swf, .swf.gz), accounting records of a batch system, or anything else that --workload takes
+    ///
+    /// Records are the output of sacct with -P or --json, or files of PBS or LSF. The format is recognised from the
+    /// content.
     #[arg(value_name = "FILE", conflicts_with = "workload")]
     file: Option<String>,
 
-    /// What there is to draw: watts (6500W, 4.2MW) or a share of the machine's maximum
+    /// Power budget: watts (6500W, 4.2MW), or a share of the machine's maximum (80%)
     #[arg(short, long, value_name = "B", default_value = "60%", value_parser = parse_limit,
           allow_hyphen_values = true)]
     budget: Limit,
 
-    /// A log (.swf, .swf.gz), records of a batch system, 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo
-    /// [default: demo]
+    /// A log, records of a batch system, a generator, or demo [default: demo]
+    ///
+    /// Generators are 'lublin(jobs=10000, load=0.85)' and 'rmap(trace=random)'.
     #[arg(short, long, value_name = "SRC")]
     workload: Option<String>,
 
-    /// The policy; one that lets nodes run at less than full power, or more of them gain nothing
+    /// Scheduling policy; more nodes help only if the policy can run them below full power
     #[arg(short, long, value_name = "P", default_value = "pb-guided")]
     policy: PolicySpec,
 
-    /// A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
-    /// the workload comes from]
+    /// A number of processors, a .toml machine file, or cab (64 nodes of two sockets) [default: from the workload's
+    /// header]
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
@@ -79,18 +80,21 @@ pub(super) struct Arguments {
     #[command(flatten)]
     tables: tables::Arguments,
 
-    /// Only jobs of this partition of the log, or of several with commas between them; of a machine file with
-    /// partitions, that part is the machine
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Only jobs of this partition of the log, or of several, separated by commas
+    ///
+    /// If the machine file has partitions, only this one is simulated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Workload")]
     partition: Vec<String>,
 
-    /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
-    #[arg(long, value_name = "A..B", value_parser = parse_places)]
+    /// Only these jobs, by position in submit order: 20000..25000, 5000.., ..100
+    #[arg(long, value_name = "A..B", value_parser = parse_places, help_heading = "Workload")]
     jobs: Option<Range<usize>>,
 
-    /// The date, time and time zone at which the workload starts, for prices by the calendar:
-    /// '2026-01-01 00:00 Europe/Berlin' [default: what a log's header says]
-    #[arg(long, value_name = "WHEN")]
+    /// Date and time zone at which the workload starts, such as '2026-01-01 00:00 Europe/Berlin' [default: from a
+    /// log's header]
+    ///
+    /// Prices by the calendar need it.
+    #[arg(long, value_name = "WHEN", help_heading = "Workload")]
     start: Option<Calendar>,
 
     #[command(flatten)]
@@ -102,37 +106,37 @@ pub(super) struct Arguments {
     #[command(flatten)]
     keeping: keeping::Arguments,
 
-    /// One JSON object on standard output
-    #[arg(long)]
+    /// Print one JSON object
+    #[arg(long, help_heading = "Results")]
     json: bool,
 
-    /// Write report.html, plan.json, nodes.csv, budgets.csv and map.csv into this folder: the answer as a page and for
-    /// programs, both curves and the map
-    #[arg(short, long, value_name = "DIR")]
+    /// Write a report, both curves and the map into this folder
+    ///
+    /// The files are report.html, plan.json, nodes.csv, budgets.csv and map.csv.
+    #[arg(short, long, value_name = "DIR", help_heading = "Results")]
     out: Option<PathBuf>,
 
-    /// Write the map as a picture into this folder, map.svg
-    #[arg(long, value_name = "DIR")]
+    /// Write the map into this folder, as map.svg
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
     plots: Option<PathBuf>,
 }
 
 fn parse_limit(text: &str) -> anyhow::Result<Limit> {
     if looks_like_rules(text) {
         bail!(
-            "a plan is about one limit, and these change by the calendar; plan for the lowest of them, and \
-             try the rules with 'busbar compare --nodes'"
+            "a plan needs one limit, and these rules change it by the calendar; plan for the lowest limit, and \
+            try the rules with 'busbar compare --nodes'"
         );
     }
     match text.parse()? {
         Allowance::Limited(limit) => Ok(limit),
         Allowance::Unlimited => bail!(
-            "a plan is about a limit, and without one any number of nodes is fed; write watts \
-             (6500W, 4.2MW) or a share of the machine's maximum (80%)"
+            "a plan needs a limit; write watts (6500W, 4.2MW) or a share of the machine's maximum (80%)"
         ),
     }
 }
 
-/// The answer for scripts.
+/// The answer as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
     workload: &'a str,
@@ -145,7 +149,7 @@ struct Answer<'a> {
     by_nodes: &'a Curve,
     /// The same over the budget in watts.
     by_budget: &'a Curve,
-    /// What machines of several sizes can do under several limits.
+    /// The throughput of machines of several sizes under several limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     map: Option<&'a Map>,
     /// The machine that is recommended, if one is.
@@ -154,7 +158,7 @@ struct Answer<'a> {
     currency: Option<String>,
     recommendation: &'a str,
     assumptions: &'a [String],
-    /// What is more likely a mistake than a plan.
+    /// Likely mistakes in the input.
     notes: &'a [String],
 }
 
@@ -208,9 +212,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     // Both have the same workload and policy.
     let mut assumed = assumptions(&known);
     assumed.push(
-        "more nodes do not raise the base power of the machine, and jobs are the same however many nodes there \
-         are"
-        .to_owned(),
+        "the base power of the machine and the jobs do not change with the number of nodes"
+            .to_owned(),
     );
     let notes = notes(&known, &question);
     let answer = Answer {
@@ -252,7 +255,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     print(&report.text())
 }
 
-/// The answer for people.
+/// The answer as text.
 struct Report<'a> {
     arguments: &'a Arguments,
     question: &'a Question,
@@ -288,7 +291,7 @@ impl Report<'_> {
         facts.add("policy", &answer.policy);
         facts.add("machine", answer.machine);
         let (fed, power) = (answer.fed_nodes, human_power(answer.budget_w));
-        facts.add("budget", format_args!("{power}, which feeds {fed} nodes at full power"));
+        facts.add("budget", format_args!("{power}, which supplies {fed} nodes at full power"));
         let mut text = facts.text();
         text += "\nThe same watts, more nodes\n\n";
         text += &self.by_nodes().text();
@@ -311,7 +314,7 @@ impl Report<'_> {
     }
 }
 
-/// What is more likely a mistake than a plan, a sentence for each thing.
+/// Likely mistakes in the input, one sentence each.
 fn notes(known: &CheckedExperiment<'_>, question: &Question) -> Vec<String> {
     let demand = known.demand(0);
     let larger = demand.larger_machine(&question.machine);
@@ -330,23 +333,21 @@ fn notes(known: &CheckedExperiment<'_>, question: &Question) -> Vec<String> {
     remarks.chain(larger).chain(short).chain(seasons).collect()
 }
 
-/// Below so many days a log says little about a machine's life.
+/// A shorter log, in days, says little about a machine's lifetime.
 const SHORT_DAYS: f64 = 7.0;
 
-/// So many days have all seasons.
+/// A log of this many days covers all seasons.
 const YEAR_DAYS: f64 = 365.0;
 
 impl Arguments {
-    /// What both curves have in common.
+    /// The experiment that both curves share.
     fn experiment(&self) -> anyhow::Result<Experiment> {
         let load = load::named_load(self.file.as_deref(), self.workload.as_deref())?;
         if self.tariff.window.is_some() {
-            bail!(
-                "--window: a plan has no figures for parts of the time; 'busbar compare --window' has"
-            );
+            bail!("--window: a plan does not report time windows; 'busbar compare --window' does");
         }
         if self.tariff.carbon.is_some() {
-            bail!("--carbon: a plan has no figures for emissions; 'busbar compare --carbon' has");
+            bail!("--carbon: a plan does not report emissions; 'busbar compare --carbon' does");
         }
         let mut experiment = Experiment {
             policies: vec![self.policy.clone()],
@@ -372,7 +373,7 @@ impl Arguments {
     }
 }
 
-/// What changes along a curve.
+/// The quantity that changes along a curve.
 #[derive(Clone, Copy)]
 enum Quantity {
     /// Numbers of nodes; so many are fed at full power.
@@ -440,7 +441,7 @@ impl Shown<'_> {
             let undone = format!("{:.0}", point.undone);
             vec![self.mark(place).to_owned(), amount, share, turnaround, undone, notes.join(", ")]
         };
-        let headings = vec!["", amount, share, "turnaround", "jobs undone", ""];
+        let headings = vec!["", amount, share, "turnaround", "unfinished jobs", ""];
         (headings, (0..curve.points.len()).map(row).collect())
     }
 

@@ -1,4 +1,4 @@
-//! `busbar profile`: what applications take and draw, kept in a database.
+//! `busbar profile`: the database of the run time and power of applications.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -25,7 +25,7 @@ mod remove;
 mod run;
 mod show;
 
-/// Keep what applications take and draw: import, generate, look at, predict
+/// Manage application profiles: import, generate, show, predict
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Import(import::Arguments),
@@ -50,27 +50,27 @@ struct Database {
     profiles: PathBuf,
 }
 
-/// Fill the database with a machine that is made up
+/// Fill the database with synthetic profiles
 ///
-/// The measurements of the papers behind them were never published. cab and cab-contended both meet
-/// what is known of those of RMAP, and differ in how codes behave that do not scale. pass has the
-/// five applications of PARM, which respond to a cap as published and scale as made up.
+/// The measurements of the papers were never published. cab and cab-contended agree with what is known about those of
+/// RMAP, and differ in how applications that do not scale behave. pass has the five applications of PARM: their
+/// response to a cap is published, their scaling is synthetic.
 #[derive(Debug, Args)]
 pub(super) struct Generate {
     /// cab, cab-contended or pass
     #[arg(value_name = "MACHINE")]
     machine: MadeUp,
-    /// Where random numbers start
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Replace measured rows that are there
+    /// Replace existing measured rows
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
     database: Database,
 }
 
-/// A machine that is made up.
+/// A set of synthetic profiles.
 #[derive(Clone, Copy, Debug)]
 enum MadeUp {
     Cab(Preset),
@@ -101,10 +101,10 @@ impl fmt::Display for MadeUp {
     }
 }
 
-/// List the applications with their numbers, by which jobs of a log name them
+/// List the applications with the numbers that logs use for them
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// A JSON list on standard output
+    /// Print a JSON list
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -117,7 +117,7 @@ pub(super) struct Export {
     /// One application [default: all of them]
     #[arg(value_name = "APP")]
     application: Option<String>,
-    /// The file [default: standard output]
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -152,8 +152,7 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     let mut store = Store::open_or_create(&arguments.database.profiles)?;
     let imported = match store.import(&profiles, existing(arguments.replace)) {
         Err(error @ StoreError::AlreadyMeasured { .. }) => bail!(
-            "{}: {error} in {}; replace what is there with --replace, or name another file with \
-             --profiles",
+            "{}: {error} in {}; replace it with --replace, or name another file with --profiles",
             arguments.machine,
             arguments.database.profiles.display()
         ),
@@ -162,7 +161,7 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     print(&describe(&imported, &arguments.database))
 }
 
-/// What became of rows that came.
+/// The number of rows that were added, replaced or left out.
 fn describe(imported: &Imported, database: &Database) -> String {
     let added = counted(imported.added, "row");
     let mut text = format!("{}: {added} added", database.profiles.display());
@@ -171,7 +170,7 @@ fn describe(imported: &Imported, database: &Database) -> String {
     }
     if imported.left_out > 0 {
         let left_out = counted(imported.left_out, "predicted row");
-        text += &format!(", {left_out} left out for measured ones");
+        text += &format!(", {left_out} left out because measured rows exist");
     }
     text + &format!("; {}\n", counted(imported.new_applications, "new application"))
 }

@@ -1,4 +1,4 @@
-//! `busbar reproduce`: a paper's experiments, published and measured side by side.
+//! `busbar reproduce`: repeats a paper's experiments, and prints published and measured results side by side.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::cli::{curves, print, tables};
 use crate::reproduce::{Reproduction, describe, parm, pb_guided, ptune, rmap, share, utility};
 use crate::workload::swf::BadRecords;
 
-/// Run a paper's experiments again, with its numbers beside ours
+/// Repeat a paper's experiments, and compare the published results with ours
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     PbGuided(PbGuided),
@@ -23,69 +23,68 @@ pub(super) enum Command {
     Share(Share),
 }
 
-/// Share, Busbar's own policy, against each published one on its own ground
+/// Compare share, Busbar's own policy, with each published policy in the experiments of its paper
 ///
-/// Every log in a folder is cut into consecutive windows. All of them count but the first fifth of each log, on
-/// which the halving times of the orders were chosen. The experiments of the other papers follow.
+/// Every log in a folder is cut into consecutive windows. The first fifth of each log does not count, because the
+/// halving times of the orders were chosen on it. The experiments of the other papers follow.
 #[derive(Debug, Args)]
 pub(super) struct Share {
-    /// A folder with logs (.swf or .swf.gz); without it generated workloads stand in
+    /// Folder with logs (.swf or .swf.gz) [default: generated workloads]
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
 
-    /// Jobs in a window
+    /// Jobs per window
     #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     window: u32,
 
-    /// Take the first fifth of each log instead, and compare halving times on it
+    /// Use the first fifth of each log instead, and compare halving times on it
     #[arg(long, requires = "traces")]
     choosing: bool,
 
-    /// Run the experiments of one paper alone: logs (PB-guided's), rmap, parm, ptune or utility
+    /// Run only the experiments of one paper: logs (PB-guided's), rmap, parm, ptune or utility
     #[arg(long, value_name = "GROUND")]
     ground: Option<share::Ground>,
 
-    /// Draws of what the other papers' experiments draw
+    /// Random repetitions of the other papers' experiments
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 
-    /// Leave out lines of a log that are not records, instead of stopping at the first
+    /// Skip lines of a log that are not records, instead of stopping at the first
     #[arg(long, requires = "traces")]
     skip_bad_records: bool,
 
-    /// Where random numbers start
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// One JSON object on standard output: {paper, findings, notes}
+    /// Print one JSON object: {paper, findings, notes}
     #[arg(long)]
     json: bool,
 }
 
 /// Utility under an energy budget, by twelve heuristics (Khemka and others, 2015)
 ///
-/// The paper's tables and tasks were never published; days that are made up stand in for them.
+/// The paper's tables and tasks were never published; synthetic days replace them.
 #[derive(Debug, Args)]
 pub(super) struct Utility {
-    /// How many days are made up, machines and tasks
+    /// Number of synthetic days
     #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     trials: u64,
 
-    /// The first seed; after the largest number comes 0
+    /// The first random seed; after the largest number comes 0
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// One JSON object on standard output: {paper, findings, notes}, and the whole grid
+    /// Print one JSON object: {paper, findings, notes}, and the whole grid
     #[arg(long)]
     json: bool,
 }
 
-/// Nodes and watts for moldable and malleable jobs, by an integer program (Sarood and others, 2014)
-///
-/// Without Intrepid's log, generated jobs of the same mean size and run time stand in for it.
+/// Nodes and watts for moldable and malleable jobs, by an integer program (Sarood and others, 2014) Without
+/// Intrepid's log, generated jobs of the same mean size and run time replace it.
 #[derive(Debug, Args)]
 pub(super) struct Parm {
-    /// A folder that may have ANL-Intrepid-2009 (.swf or .swf.gz) of the Parallel Workloads Archive
+    /// Folder with ANL-Intrepid-2009 (.swf or .swf.gz) of the Parallel Workloads Archive
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
 
@@ -93,102 +92,100 @@ pub(super) struct Parm {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     jobs: u32,
 
-    /// How often the jobs of the testbed are drawn
+    /// Random repetitions of the testbed's jobs
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 
-    /// Where random numbers start
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// One JSON object on standard output: {paper, findings, notes}
+    /// Print one JSON object: {paper, findings, notes}
     #[arg(long)]
     json: bool,
 }
 
 /// Power-aware backfilling on overprovisioned machines (Patki and others, 2015)
 ///
-/// The paper's measurements were never published; machines that are made up stand in for them. With --profiles the
-/// same traces run on measured tables instead.
+/// The paper's measurements were never published; synthetic machines replace them. With --profiles, the same traces
+/// run on measured tables instead.
 #[derive(Debug, Args)]
 pub(super) struct Rmap {
-    /// Run on the tables of this profile database (see busbar profile), which are believed as they are
+    /// Use the tables of this profile database (see busbar profile); policies know them exactly
     #[arg(long, value_name = "FILE")]
     profiles: Option<PathBuf>,
 
-    /// Nodes of the machine that the tables are of [default: as many as the largest configuration]
+    /// Nodes of the measured machine [default: as many as the largest configuration]
     #[arg(long, value_name = "N", requires = "profiles", value_parser = clap::value_parser!(u32).range(1..))]
     nodes: Option<u32>,
 
-    /// How often traces and measurements are drawn
+    /// Random repetitions of traces and measurements
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 
-    /// The first seed; after the largest number comes 0
+    /// The first random seed; after the largest number comes 0
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// One JSON object on standard output: {paper, findings, notes}
+    /// Print one JSON object: {paper, findings, notes}
     #[arg(long)]
     json: bool,
 }
 
 /// Power tuning for HPC jobs under manufacturing variations (Gholkar and others)
 ///
-/// The paper's measurements were never published; machines that are made up stand in for them. With --machine the
-/// experiments with one job run on measured processors instead, as far as they were measured.
+/// The paper's measurements were never published; synthetic machines replace them. With --machine, the experiments
+/// with one job run on measured processors instead, if the measurements cover them.
 #[derive(Debug, Args)]
 pub(super) struct Ptune {
-    /// Run on these processors: a .csv file of curves; 'busbar machine import' makes one
+    /// Measured processors: a .csv file of curves; 'busbar machine import' makes one
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
-    /// How many machines are made up, with each shape of curves; or how often a job's processors are drawn
+    /// Number of synthetic machines for each shape of curves; or random choices of a job's processors
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 
-    /// The first seed; after the largest number comes 0
+    /// The first random seed; after the largest number comes 0
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// One JSON object on standard output: {paper, findings, notes}
+    /// Print one JSON object: {paper, findings, notes}
     #[arg(long)]
     json: bool,
 }
 
-/// DVFS scheduling under a power budget (Etinski and others, 2010)
-///
-/// Without --traces, generated workloads of the same size and load stand in for the paper's logs.
+/// DVFS scheduling under a power budget (Etinski and others, 2010) Without --traces, generated workloads of the same
+/// size and load replace the paper's logs.
 #[derive(Debug, Args)]
 pub(super) struct PbGuided {
-    /// A folder with logs of the Parallel Workloads Archive, by their archive names: CTC-SP2-1996,
-    /// LLNL-Thunder-2007, SDSC-SP2-1998, SDSC-BLUE-2000 (.swf or .swf.gz)
+    /// Folder with logs of the Parallel Workloads Archive, by their archive names: CTC-SP2-1996, LLNL-Thunder-2007,
+    /// SDSC-SP2-1998, SDSC-BLUE-2000 (.swf or .swf.gz)
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
 
-    /// How the paper's 5000 jobs are counted off in a log, which it does not say
-    /// [default: position]
+    /// How to count the paper's 5000 jobs in a log, which the paper does not say [default: position]
     #[arg(long, value_name = "HOW", value_enum, requires = "traces")]
     slice: Option<Slice>,
 
-    /// Leave out lines of a log that are not records, instead of stopping at the first
+    /// Skip lines of a log that are not records, instead of stopping at the first
     #[arg(long, requires = "traces")]
     skip_bad_records: bool,
 
-    /// Where random numbers start
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// One JSON object on standard output: {paper, findings, notes}
+    /// Print one JSON object: {paper, findings, notes}
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Slice {
-    /// By their place among the usable records, in submit order
+    /// By position among the usable records, in submit order
     Position,
-    /// By their job numbers
+    /// By job number
     Number,
 }
 
@@ -211,7 +208,7 @@ fn bar() -> ProgressBar {
     }
 }
 
-/// Runs experiments with a progress bar, if a person is watching, and tells what came of them.
+/// Runs experiments, with a progress bar on a terminal, and returns the results.
 fn watched<E: Into<anyhow::Error>>(
     paper: &str,
     json: bool,
@@ -328,7 +325,7 @@ fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {
     tell("pb-guided", &reproduction, arguments.json)
 }
 
-/// The findings for people, or for scripts.
+/// The findings as text, or as JSON.
 fn tell(paper: &str, reproduction: &Reproduction, json: bool) -> anyhow::Result<()> {
     match json {
         true => show(paper, reproduction, serde_json::json!({})),
@@ -338,7 +335,7 @@ fn tell(paper: &str, reproduction: &Reproduction, json: bool) -> anyhow::Result<
     }
 }
 
-/// Prints what scripts are told.
+/// Prints the JSON answer.
 fn show(paper: &str, reproduction: &Reproduction, more: serde_json::Value) -> anyhow::Result<()> {
     let answer = Answer { paper, reproduction, more };
     print(&(serde_json::to_string_pretty(&answer)? + "\n"))

@@ -19,33 +19,38 @@ use crate::world::Names;
 #[group(skip)]
 #[command(next_help_heading = "Rules of the site")]
 pub(super) struct Arguments {
-    /// What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
-    /// recaps, resizes, nodes, drops, with commas between them [default: all but drops]
+    /// Freedoms of policies: all, none, or a list of caps, sizes, recaps, resizes, nodes, drops [default: all but
+    /// drops]
+    ///
+    /// A freedom is what a policy may do to a job besides starting it as requested: set a power cap, choose its size,
+    /// change either while the job runs, choose nodes, or drop the job.
     #[arg(long, value_name = "FREEDOMS")]
     pub(super) allow: Option<Freedoms>,
 
-    /// What policies believe of jobs: published (what each was published with, fitted to these jobs), exact
-    /// (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no more than those of
-    /// their user and application let expect; 'predicted(level=95%)' is exceeded by 5 % of jobs, 'predicted(level=mean)'
-    /// is the mean) [default: predicted if the workload has measured power, else published]
+    /// What policies know about jobs: published, exact, rated, or predicted [default: predicted if the workload has
+    /// measured power, else published]
+    ///
+    /// published: the model of the policy's paper, fitted to these jobs. exact: the true run time and power under
+    /// every cap. rated: every node draws its rated power. predicted: expected power from earlier jobs of the same
+    /// user and application; 5 % of jobs exceed 'predicted(level=95%)', and 'predicted(level=mean)' is the mean.
     #[arg(long, value_name = "BELIEF")]
     pub(super) believe: Option<Believe>,
 
-    /// The share of the budget that is kept back, because jobs may draw more than a policy believes: 5%
+    /// Share of the budget to keep in reserve, because jobs may draw more than predicted: 5%
     #[arg(long, value_name = "SHARE", value_parser = file::parse_guard, allow_hyphen_values = true)]
     pub(super) guard: Option<Share>,
 
-    /// Which application each executable of a log is: a .csv file of executable,application rows
+    /// The application of each executable in the log: a .csv file of executable,application rows
     #[arg(long, value_name = "FILE")]
     pub(super) applications: Option<PathBuf>,
 
-    /// When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default: never]
+    /// Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never]
     #[arg(long, value_name = "RULE")]
     pub(super) switch_off: Option<SwitchOff>,
 }
 
 impl Arguments {
-    /// Whether anything was said.
+    /// Whether any of these options was given.
     pub(super) fn were_given(&self) -> bool {
         self.allow.is_some()
             || self.believe.is_some()
@@ -54,7 +59,7 @@ impl Arguments {
             || self.switch_off.is_some()
     }
 
-    /// What is said here; `known` are the applications there are.
+    /// The rules of these options; `known` lists the applications that exist.
     pub(super) fn rules(&self, known: &[String]) -> anyhow::Result<Rules> {
         let names = self.applications.as_ref();
         let names =
@@ -69,7 +74,7 @@ impl Arguments {
         })
     }
 
-    /// What is said here counts before what an experiment says.
+    /// These options override what the experiment says.
     pub(super) fn apply_to(&self, experiment: &mut Experiment) {
         let rules = &mut experiment.rules;
         rules.allow = self.allow.unwrap_or(rules.allow);

@@ -39,9 +39,8 @@ use crate::workload::swf::Intake;
 use crate::workload::{Source, Workload, terms};
 use crate::world::Repertoire;
 
-/// Simulate a workload on a machine under a policy
-///
-/// Without arguments: the built-in workload under EASY backfilling.
+/// Simulate a workload on a machine under a policy Without arguments, it simulates the built-in workload under EASY
+/// backfilling.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar simulate
@@ -55,39 +54,44 @@ pub(super) struct Arguments {
     #[command(flatten)]
     load: load::Arguments,
 
-    #[command(flatten)]
-    tables: tables::Arguments,
+    /// Priority weights and accepted slowdowns of single jobs: a .csv file of job,weight,slowdown rows
+    #[arg(long, value_name = "FILE", help_heading = "Workload")]
+    terms: Option<PathBuf>,
+
+    /// A number of processors, a .toml machine file, a .csv file of curves, cab, or catalyst [default: from the log's
+    /// header]
+    ///
+    /// cab has 64 nodes of two sockets; catalyst has 600 processors with manufacturing variation.
+    #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
+    machine: Option<String>,
+
+    /// Scheduling policy, such as fcfs, easy, pb-guided, parm or share; --help lists all
+    ///
+    /// fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown), rmap-traditional,
+    /// rmap-naive, rmap-adaptive(slowdown=10%, guard=15%), parm(flex=malleable, alpha=0), ppartition(queues=4/64),
+    /// uniform(cap=min), utility(heuristic=max-upe, environment=polled, filter=on), share, or 'external(./mine)' for
+    /// a program in any language. docs/reference/policies.md lists their parameters.
+    #[arg(short, long, value_name = "P", default_value = "easy")]
+    policy: PolicySpec,
+
+    /// Power budget: watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules, a file, or none
+    ///
+    /// Rules are by the calendar, such as 'weekdays 14:00-18:00 nov..feb: 80%, else 100%'. A file has rules, or
+    /// time,budget rows (.csv).
+    #[arg(short, long, value_name = "B", default_value = "none", allow_hyphen_values = true)]
+    budget: BudgetSpec,
+
+    /// Add nodes without raising the budget: 20%
+    ///
+    /// A budget given as a share is a share of the machine without the added nodes.
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
+    enlarge: Option<Share>,
 
     #[command(flatten)]
     rules: rules::Arguments,
 
-    /// Priority weights and tolerated slowdowns of single jobs: a .csv file of
-    /// job,weight,slowdown rows
-    #[arg(long, value_name = "FILE")]
-    terms: Option<PathBuf>,
-
-    /// A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
-    /// alike), a .toml machine file, or a .csv file of curves [default: what the log's header says]
-    #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
-    machine: Option<String>,
-
-    /// fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown),
-    /// rmap-traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%),
-    /// parm(flex=malleable, alpha=0), ppartition(queues=4/64), uniform(cap=min),
-    /// utility(heuristic=max-upe, environment=polled, filter=on), share, or 'external(./mine)' for a program
-    /// in any language; docs/reference/policies.md lists their parameters
-    #[arg(short, long, value_name = "P", default_value = "easy")]
-    policy: PolicySpec,
-
-    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
-    /// 14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none
-    #[arg(short, long, value_name = "B", default_value = "none", allow_hyphen_values = true)]
-    budget: BudgetSpec,
-
-    /// So many more nodes of the same kind under the same watts: 20%. A budget given as a share
-    /// is a share of the machine without them
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
-    enlarge: Option<Share>,
+    #[command(flatten)]
+    tables: tables::Arguments,
 
     #[command(flatten)]
     energy: energy::Arguments,
@@ -95,45 +99,53 @@ pub(super) struct Arguments {
     #[command(flatten)]
     tariff: tariff::Arguments,
 
-    /// How jobs run: as in the world that all policies share, or as in the experiments of the policy's paper, which
-    /// 'busbar reproduce' repeats
-    #[arg(long, value_name = "W", value_enum, default_value_t)]
+    /// How jobs run: in the world that all policies share, or by the model of the policy's paper
+    #[arg(long, value_name = "W", value_enum, default_value_t, help_heading = "Simulation")]
     world: WhichWorld,
 
-    /// Nodes that fail: a .csv file of node,down,up rows
-    #[arg(long, value_name = "FILE")]
+    /// Node failures: a .csv file of node,down,up rows
+    #[arg(long, value_name = "FILE", help_heading = "Simulation")]
     outages: Option<PathBuf>,
 
-    /// When the policy is asked: once per instant, or after each event
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    /// When the policy decides: once per instant, or after each event
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, help_heading = "Simulation")]
     events: When,
 
-    /// End jobs at the time they asked for; without this an estimate below the run time counts
-    /// as equal to it
-    #[arg(long)]
+    /// End jobs at their requested time limit
+    ///
+    /// Without this option, a time limit below the run time is raised to the run time.
+    #[arg(long, help_heading = "Simulation")]
     enforce_limits: bool,
 
-    /// Threshold of the bounded slowdown, in seconds or with its unit (10min)
+    /// Threshold of the bounded slowdown, in seconds or with a unit (10min)
     #[arg(long, value_name = "S", default_value = "600", value_parser = file::parse_threshold,
-          allow_hyphen_values = true)]
+          allow_hyphen_values = true, help_heading = "Results")]
     bsld_threshold: Span,
 
-    /// One JSON object on standard output
-    #[arg(long)]
+    /// Print one JSON object
+    #[arg(long, help_heading = "Results")]
     json: bool,
 
-    /// Write report.html, jobs.csv, power.csv, schedule.swf and summary.json into this folder,
-    /// changes.csv if jobs changed while they ran, caps.csv if processors have caps of their own, and
-    /// tasks.csv if tasks have utilities
-    #[arg(short, long, value_name = "DIR")]
+    /// Write a report, tables and the schedule into this folder
+    ///
+    /// The files are report.html, jobs.csv, power.csv, schedule.swf and summary.json; changes.csv if jobs changed
+    /// while they ran, caps.csv if processors have separate caps, and tasks.csv if tasks have utilities.
+    #[arg(short, long, value_name = "DIR", help_heading = "Results")]
     out: Option<PathBuf>,
 
-    /// In which form --out writes tables
-    #[arg(long, value_name = "F", value_enum, default_value_t, requires = "out")]
+    /// Format of the tables that --out writes
+    #[arg(
+        long,
+        value_name = "F",
+        value_enum,
+        default_value_t,
+        requires = "out",
+        help_heading = "Results"
+    )]
     format: TableFormat,
 
-    /// Write the pictures of the report into this folder, as SVG files
-    #[arg(long, value_name = "DIR")]
+    /// Write the report's charts into this folder, as SVG files
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
     plots: Option<PathBuf>,
 }
 
@@ -144,7 +156,7 @@ enum When {
     Each,
 }
 
-/// The worlds, as they are typed.
+/// The worlds, by their names on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum WhichWorld {
     #[default]
@@ -152,7 +164,7 @@ enum WhichWorld {
     Paper,
 }
 
-/// The forms of tables, as they are typed.
+/// The formats of tables, by their names on the command line.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum TableFormat {
     #[default]
@@ -179,7 +191,7 @@ impl TableFormat {
     }
 }
 
-/// What the answer has beside the summary: where the jobs came from and how long it all took.
+/// The JSON answer: the summary, where the jobs came from, and how long the simulation took.
 #[derive(Serialize)]
 struct Answer<'a> {
     #[serde(flatten)]
@@ -200,10 +212,10 @@ struct Answer<'a> {
     /// The first decisions that were refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     refused: Vec<String>,
-    /// What is more likely a mistake than a plan.
+    /// Likely mistakes in the input.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
-    /// What nobody says of the machine and its jobs.
+    /// Assumptions about the machine and its jobs.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     assumed: &'a [String],
     simulate_s: f64,
@@ -223,7 +235,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// A simulation that is over, with all that tables and texts about it are made of.
+/// A finished simulation, with everything that its tables and texts need.
 pub(super) struct Done {
     input: Input,
     policy: PolicySpec,
@@ -239,8 +251,8 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Does what was asked for, files included. The power drawn over time is kept if files need it, or if `keep_power`
-    /// says so.
+    /// Simulates, and writes the files. The power drawn over time is kept if files need it, or if `keep_power` says
+    /// so.
     pub(super) fn new(arguments: &Arguments, keep_power: bool) -> anyhow::Result<Self> {
         let began = Clock::now();
         let format = arguments.format.known()?;
@@ -289,7 +301,7 @@ impl Done {
         })
     }
 
-    /// That no job ran, and why, if it is so. The answer is there all the same.
+    /// Why no job ran, if none did. The answer is printed anyway.
     pub(super) fn none_ran(&self) -> Option<String> {
         none_ran(&self.summary)
     }
@@ -319,12 +331,12 @@ impl Done {
         }
     }
 
-    /// The answer for programs.
+    /// The answer as JSON.
     pub(super) fn json(&self) -> anyhow::Result<String> {
         Ok(serde_json::to_string_pretty(&Versioned::new(self.answer()))? + "\n")
     }
 
-    /// The answer for people.
+    /// The answer as text.
     pub(super) fn describe(&self, arguments: &Arguments) -> String {
         let energy_is_assumed = self.input.energy.as_ref().is_some_and(|chosen| chosen.is_assumed);
         describe(arguments, &self.answer(), &self.run, energy_is_assumed, self.calendar())
@@ -338,7 +350,7 @@ impl Done {
     }
 }
 
-/// All that a simulation starts from.
+/// The input of a simulation.
 struct Input {
     prepared: PreparedWorkload,
     behaviour: Behaviour,
@@ -348,9 +360,9 @@ struct Input {
     profiles: Vec<Profile>,
 }
 
-/// What says how jobs run.
+/// The model of how jobs run.
 enum Behaviour {
-    /// One model, which the policy believes: the tables that come with tasks, or that of the policy's paper.
+    /// One model, which the policy knows exactly: the tables of the tasks, or the model of the policy's paper.
     Own(Box<dyn Model>),
     /// The world that all policies share.
     Common {
@@ -359,7 +371,7 @@ enum Behaviour {
         repertoire: Repertoire,
         rules: Rules,
         shared: Box<SharedWorld>,
-        /// What the policy believes of it.
+        /// The policy's belief.
         belief: Box<dyn Model>,
     },
 }
@@ -420,7 +432,7 @@ impl Arguments {
             prepared = prepared.on(machine);
         }
         if !self.policy.wants().is_empty() && !budget.is_limited() && energy.is_none() {
-            warn(&format!("without --budget there is no power for {} to share out", self.policy));
+            warn(&format!("{} has no power to share out without --budget", self.policy));
         }
         let behaviour = match how {
             How::Mapped(model) => Behaviour::Own(model),
@@ -470,7 +482,7 @@ impl Arguments {
         Ok(PreparedWorkload { site: Some(site), ..prepared })
     }
 
-    /// Jobs on a machine of which nothing is assumed, since the model of a paper says all there is to say.
+    /// Jobs on a machine without assumptions, because the model of a paper is complete.
     fn in_world_of_paper(
         &self,
         named: Option<Machine>,
@@ -490,7 +502,7 @@ impl Arguments {
         Ok(PreparedWorkload::new(machine, workload, !self.enforce_limits))
     }
 
-    /// Jobs on a machine of which everything that nobody says is assumed.
+    /// Jobs on a machine whose missing values are assumed.
     fn in_common_world(
         &self,
         named: Option<Machine>,
@@ -509,7 +521,7 @@ impl Arguments {
         Ok((prepared, How::Common { described: Box::new(described), repertoire, rules }))
     }
 
-    /// A scenario with what else was asked for.
+    /// A scenario with the remaining options.
     fn completed<'a>(
         &self,
         scenario: Scenario<'a>,
@@ -604,7 +616,7 @@ impl Arguments {
     }
 }
 
-/// What is more likely a mistake than a plan, a sentence for each thing.
+/// Likely mistakes in the input, one sentence each.
 fn notes(prepared: &PreparedWorkload, scenario: &Scenario<'_>) -> Vec<String> {
     let demand = Demand::of(&prepared.workload, &prepared.machine);
     let mut notes: Vec<String> =

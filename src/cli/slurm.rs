@@ -1,4 +1,4 @@
-//! `busbar slurm`: a Slurm cluster, and what an operator needs to bring Busbar to it.
+//! `busbar slurm`: shows a Slurm cluster, and prepares it for Busbar.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,9 +17,7 @@ mod setup;
 #[cfg(feature = "live")]
 mod watch;
 
-/// Look at a Slurm cluster, and set it up for Busbar
-///
-/// Slurm's commands are used, so this runs wherever 'squeue' and 'scontrol' work.
+/// Inspect a Slurm cluster, and set it up for Busbar This works wherever the commands 'squeue' and 'scontrol' work.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Check(check::Arguments),
@@ -46,11 +44,11 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
     }
 }
 
-/// Which cluster is meant.
+/// The cluster to use.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 struct Where {
-    /// The cluster's slurm.conf [default: $SLURM_CONF, or what Slurm finds]
+    /// The cluster's slurm.conf [default: $SLURM_CONF, or Slurm's own default]
     #[arg(long, value_name = "PATH")]
     conf: Option<PathBuf>,
 
@@ -58,7 +56,7 @@ struct Where {
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
 
-    /// Seconds that one command of Slurm may take
+    /// Timeout of one Slurm command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = USUAL_PATIENCE.as_secs(),
           value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,

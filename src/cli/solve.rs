@@ -1,4 +1,4 @@
-//! `busbar solve`: nodes and watts shared among jobs so that the total value is largest.
+//! `busbar solve`: shares nodes and watts among jobs to maximise the total value.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Clock};
@@ -17,20 +17,22 @@ use crate::text;
 use crate::units::{Share, parse_micros};
 use crate::workload::FileKind;
 
-/// Choose nodes and a cap for each of many jobs, so that the total value is largest
+/// Choose nodes and a cap for each of many jobs, to maximise the total value
 ///
-/// The jobs share nodes and power; running jobs must go on, others may wait. Without arguments: 50
+/// The jobs share nodes and power; running jobs must continue, others may wait. Without arguments, it solves 50
 /// random jobs.
 #[derive(Debug, Args)]
-#[command(after_help = "Files are written before the program is solved, which is done in any case.
+#[command(
+    after_help = "--write-lp and --write-instance write the integer program before it is solved.
 
 Examples:
   busbar solve jobs.json
   busbar solve jobs.json --gap 0.01% --time-limit 50ms --json
   busbar solve --random jobs=500,configs=60,family=tight,alpha=0,running=50,seed=1
-  busbar solve --random jobs=50,family=free --write-instance jobs.json --write-lp jobs.lp")]
+  busbar solve --random jobs=50,family=free --write-instance jobs.json --write-lp jobs.lp"
+)]
 pub(super) struct Arguments {
-    /// A .json file; docs/reference/solve.md describes it
+    /// Integer program in a .json file; docs/reference/solve.md describes it
     #[arg(value_name = "INSTANCE", conflicts_with = "random")]
     instance: Option<PathBuf>,
 
@@ -38,24 +40,24 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true)]
     random: Option<Random>,
 
-    /// Be content with a choice this near to the best: 0.01%
+    /// Accept a solution within this gap of the optimum: 0.01%
     #[arg(long, value_name = "SHARE", default_value = "0%", allow_hyphen_values = true)]
     gap: Share,
 
-    /// Stop after about so long with the best found: 50ms, 1.5s
+    /// Stop after about this time with the best solution found: 50ms, 1.5s
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time,
           allow_hyphen_values = true)]
     time_limit: Duration,
 
-    /// Write the program in CPLEX LP format, for other solvers
+    /// Write the integer program in CPLEX LP format, for other solvers
     #[arg(long, value_name = "FILE")]
     write_lp: Option<PathBuf>,
 
-    /// Write the program as it can be read again
+    /// Write the integer program as a .json file for this command
     #[arg(long, value_name = "FILE")]
     write_instance: Option<PathBuf>,
 
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +72,7 @@ pub(super) fn parse_time(text: &str) -> anyhow::Result<Duration> {
     Ok(Duration::from_micros(parse_micros(text)?))
 }
 
-/// The answer for programs.
+/// The answer as JSON.
 #[derive(Serialize)]
 struct Answer {
     objective: f64,
@@ -96,7 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(path) = &arguments.instance
         && let Some(same) = written.into_iter().flatten().find(|other| is_same_file(path, other))
     {
-        bail!("{} is the program that is read; write to another file", same.display());
+        bail!("{} is the input file; write to another file", same.display());
     }
     let (program, source) = load(arguments)?;
     let instance = program.instance().with_context(|| source.clone())?;
@@ -171,7 +173,7 @@ fn answer(program: &Program, solution: &Solution, solve_s: f64) -> Answer {
     }
 }
 
-/// Why there is no answer, for programs.
+/// Why there is no solution, as JSON.
 fn refusal(reason: &NoChoice) -> serde_json::Value {
     match reason {
         NoChoice::Exceeded { nodes, power } => {
@@ -184,31 +186,30 @@ fn refusal(reason: &NoChoice) -> serde_json::Value {
     }
 }
 
-/// Why there is no answer, for people.
+/// Why there is no solution, as text.
 fn explain(program: &Program, reason: &NoChoice) -> String {
     let running = program.jobs.iter().filter(|job| job.running).count();
     let (nodes_there, power_there) = (program.nodes, program.power);
-    let advice = "raise the limit, or give running jobs smaller configurations";
+    let advice = "raise the limits, or give running jobs smaller configurations";
     match reason {
         NoChoice::Exceeded { nodes, power } => {
             let mut parts = Vec::new();
             if *nodes > 0 {
-                parts.push(format!("{nodes} more nodes than the {nodes_there} there are"));
+                parts.push(format!("{nodes} more nodes than the available {nodes_there}"));
             }
             if power.milliwatts() > 0 {
-                parts.push(format!("{power} more than the {power_there} there is"));
+                parts.push(format!("{power} more than the available {power_there}"));
             }
             let excess = parts.join(" and ");
-            format!("the running jobs ({running}) alone take at least {excess}; {advice}")
+            format!("the running jobs ({running}) alone need at least {excess}; {advice}")
         }
         NoChoice::Together { power } => format!(
             "the running jobs ({running}) would fit the nodes alone and the power alone, but not \
-             both: on {nodes_there} nodes they take at least {power} more than the {power_there} \
-             there is; {advice}"
+             both: on {nodes_there} nodes they need at least {power} more than the available {power_there}; {advice}"
         ),
         NoChoice::Undecided => format!(
-            "no choice that fits both nodes and power was found for the running jobs ({running}) \
-             within the time limit, and none was shown not to exist; give --time-limit more"
+            "within the time limit, no solution was found for the running jobs ({running}), and none was proven \
+            impossible; raise --time-limit"
         ),
     }
 }
@@ -221,7 +222,7 @@ fn describe(program: &Program, source: &str, solution: &Solution, solve_s: f64) 
     let running = program.jobs.iter().filter(|job| job.running).count();
     let chosen: Vec<_> = program.chosen(solution).collect();
     let quality = if solution.optimal() {
-        "no choice is worth more".to_owned()
+        "this is the optimum".to_owned()
     } else {
         format!("at most {:.6} is possible, {:.4} % more", solution.bound(), 100.0 * solution.gap())
     };

@@ -1,9 +1,9 @@
-//! Sweeps: the runs of a comparison, made by several processes. The cache is where they meet.
+//! Sweeps: the runs of a comparison, made by several processes. They share results through the cache.
 //!
-//! With `--shard 3/16` a process works out every 16th run into the cache, which all of them share, and prints no table: so any
-//! workflow manager or scheduler can make a sweep. With `--slurm` Busbar itself submits the shards as a job array. Either way a
-//! comparison without `--shard` finds the results in the cache, so that what it prints and writes does not depend on where the
-//! runs were made, and makes the runs that are missing.
+//! With `--shard 3/16` a process writes every 16th run into the shared cache and prints no table, so any workflow
+//! manager or scheduler can make a sweep. With `--slurm` Busbar itself submits the shards as a job array. Either way
+//! a comparison without `--shard` finds the results in the cache, so that what it prints and writes does not depend
+//! on where the runs were made, and makes the runs that are missing.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -16,22 +16,24 @@ use crate::experiment::run::Part;
 #[cfg(feature = "slurm")]
 mod array;
 
-/// Where the runs are made.
+/// The options that divide a comparison among processes.
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(next_help_heading = "Several processes")]
 pub(super) struct Arguments {
-    /// Make only the runs of shard I of N, keep them in the cache, and print no table: 1/4 to 4/4, or slurm for the
-    /// element of a job array that this process is. The same comparison without --shard reads them
+    /// Make only the runs of shard I of N, into the cache: 1/4 to 4/4, or slurm
+    ///
+    /// No table is printed; the same comparison without --shard reads the results. 'slurm' takes the shard from the
+    /// element of the Slurm job array that this process is.
     #[arg(long, value_name = "I/N", conflicts_with = "no_cache")]
     shard: Option<Shard>,
 
-    /// Make the runs as a job array on the Slurm cluster; the cache must be in a folder that all nodes share
+    /// Make the runs as a job array on the Slurm cluster; all nodes must share the folder of the cache
     #[cfg(feature = "slurm")]
     #[arg(long, conflicts_with_all = ["no_cache", "shard"])]
     slurm: bool,
 
-    /// With --slurm: how many elements the array has
+    /// Number of elements of the job array
     #[cfg(feature = "slurm")]
     #[arg(long, value_name = "N", default_value_t = 16, requires = "slurm",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -41,9 +43,9 @@ pub(super) struct Arguments {
 /// A shard as it is written: `3/16`, or `slurm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shard {
-    /// The one with this number.
+    /// The shard with this number.
     Of(Part),
-    /// The one that Slurm's job array gives to this process.
+    /// The shard that Slurm's job array assigns to this process.
     Slurm,
 }
 
@@ -119,7 +121,8 @@ impl Arguments {
         false
     }
 
-    /// Makes the runs on the cluster. Elements that fail are tried once more; what is missing then is worked out here.
+    /// Makes the runs on the cluster. Failed elements are retried once; this process makes the runs that are still
+    /// missing.
     #[cfg(feature = "slurm")]
     pub(super) fn run(&self, cache: &Path) -> anyhow::Result<()> {
         array::run(self.tasks, cache)

@@ -1,4 +1,4 @@
-//! The profiles of applications: from the database, or made up.
+//! The profiles of applications: from the database, or synthetic.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ const DATABASE: &str = "profiles.db";
 /// The options that name profiles.
 #[derive(Debug, Args)]
 #[group(skip)]
-#[command(next_help_heading = "Applications")]
 pub(super) struct Arguments {
-    /// The profile database (see busbar profile), for policies that choose configurations and for
-    /// workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or
-    /// cab if there is none]
-    #[arg(long, value_name = "FILE")]
+    /// Application profiles: a database (see busbar profile), or the synthetic cab or cab-contended [default:
+    /// profiles.db, or cab if there is none]
+    ///
+    /// Policies that choose configurations need them, and so do workloads made of applications.
+    #[arg(long, value_name = "FILE", help_heading = "Application profiles")]
     profiles: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl Arguments {
         self.profiles.as_deref()
     }
 
-    /// Which profiles: what was named, or else the usual database, or else what is made up.
+    /// Which profiles: those named, or else the usual database, or else synthetic ones.
     pub(super) fn name(&self) -> &str {
         match &self.profiles {
             Some(name) => name,
@@ -52,8 +52,7 @@ impl Arguments {
             Ok(preset) if !Path::new(name).exists() => {
                 if self.profiles.is_none() {
                     warn(&format!(
-                        "there is no {DATABASE}: applications are those of 'busbar profile \
-                         generate {preset}', which are made up"
+                        "there is no {DATABASE}: the synthetic profiles of 'busbar profile generate {preset}' are used"
                     ));
                 }
                 Ok(cab::generate(preset, 1))

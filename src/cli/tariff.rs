@@ -1,4 +1,4 @@
-//! What energy costs and what is emitted for it: options that several commands have.
+//! Prices, carbon and time windows: options that several commands share.
 
 use clap::Args;
 
@@ -8,38 +8,41 @@ use crate::tariff::{
 };
 use crate::units::Celsius;
 
-/// A tariff, and parts of the time.
+/// A tariff, and time windows.
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(next_help_heading = "Prices, carbon and cooling")]
 pub(super) struct Arguments {
-    /// What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
-    /// 0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it again and
-    /// again)
+    /// Price of energy: 0.32EUR/kWh, rules by the calendar, or a series in a .csv file
+    ///
+    /// Rules are such as 'weekdays 07:00-20:00: 0.32EUR/kWh, else 0.24EUR/kWh'. A series is FILE, FILE:COLUMN, or
+    /// 'FILE:COLUMN repeat' to use it again when it ends.
     #[arg(long, value_name = "P", value_parser = parse_price, allow_hyphen_values = true)]
     price: Option<RateSpec>,
 
-    /// What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file
+    /// Carbon intensity of energy: 450g/kWh, rules by the calendar, or a series in a .csv file
     #[arg(long, value_name = "C", value_parser = parse_carbon, allow_hyphen_values = true)]
     pub(super) carbon: Option<RateSpec>,
 
-    /// What the highest quarter of an hour of each month costs: 12EUR/kW
+    /// Price of the highest 15-minute average of each month: 12EUR/kW
     #[arg(long, value_name = "D")]
     demand_charge: Option<DemandCharge>,
 
-    /// The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the calendar, or a
-    /// series in a .csv file
+    /// Outdoor temperature: 15C, rules by the calendar, or a series in a .csv file
+    ///
+    /// Only machine files with cooling.pue_by_temperature use it.
     #[arg(long, value_name = "T", value_parser = parse_outdoor, allow_hyphen_values = true)]
     outdoor: Option<SeriesSpec<Celsius>>,
 
-    /// Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which is
-    /// whenever the limit is below its highest
-    #[arg(long, value_name = "WHEN")]
+    /// Report these time windows separately: 'weekdays 14:00-18:00 nov..feb', or cuts
+    ///
+    /// 'cuts' are all times at which the limit is below its maximum.
+    #[arg(long, value_name = "WHEN", help_heading = "Results")]
     pub(super) window: Option<WindowSpec>,
 }
 
 impl Arguments {
-    /// What is said here, and what `usual` says of the rest.
+    /// The tariff of these options, completed by `usual`.
     pub(super) fn tariff(&self, usual: &TariffSpec) -> TariffSpec {
         TariffSpec {
             price: self.price.clone().or_else(|| usual.price.clone()),

@@ -1,4 +1,4 @@
-//! `busbar token`: who may use the web page and its API for more than a look.
+//! `busbar token`: manages access to the web page and its API.
 
 use std::path::PathBuf;
 
@@ -30,20 +30,19 @@ pub(super) enum Command {
   curl -H \"Authorization: Bearer $TOKEN\" -X PUT -H 'Content-Type: application/json' \\
        -d '{\"limit\": \"80%\"}' http://127.0.0.1:7411/api/v2/budget")]
 pub(super) struct Create {
-    /// What its bearer may do: viewer (look), user (submit and manage jobs of --user), operator (everything)
+    /// Rights: viewer (read only), user (submit and manage jobs of --user), operator (everything)
     #[arg(long, value_name = "ROLE")]
     role: Role,
 
-    /// What it is for, in your own words
+    /// Description of its purpose
     #[arg(long, value_name = "TEXT", default_value = "")]
     name: String,
 
-    /// The user in whose name its bearer acts, by name or number [default: you; the role user needs
-    /// one]
+    /// The user that it acts as, by name or number [default: you; required for the role user]
     #[arg(long, value_name = "USER")]
     user: Option<String>,
 
-    /// How long it is valid, such as 12h or 90d [default: until it is revoked]
+    /// Lifetime, such as 12h or 90d [default: until it is revoked]
     #[arg(long, value_name = "TIME")]
     expires: Option<Length>,
 
@@ -58,7 +57,7 @@ pub(super) struct List {
     place: Place,
 }
 
-/// Revoke a token, at once
+/// Revoke a token immediately
 #[derive(Debug, Args)]
 pub(super) struct Revoke {
     /// The token's id, as 'busbar token list' shows it
@@ -68,7 +67,7 @@ pub(super) struct Revoke {
     place: Place,
 }
 
-/// Which daemon, and how to answer.
+/// The daemon, and the form of the answer.
 #[derive(Debug, Args)]
 #[group(skip)]
 struct Place {
@@ -95,7 +94,7 @@ impl Place {
     }
 }
 
-/// What is said of a token.
+/// A token as it is listed.
 #[derive(Serialize)]
 struct Shown<'a> {
     id: &'a str,
@@ -135,7 +134,7 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
 fn make(create: &Create) -> anyhow::Result<()> {
     let user = match &create.user {
         None if create.role == Role::User => {
-            bail!("a token with the role user acts as a user; say who, with --user NAME")
+            bail!("a token with the role user needs --user NAME")
         }
         None => rustix::process::geteuid().as_raw(),
         Some(name) => {
@@ -145,7 +144,7 @@ fn make(create: &Create) -> anyhow::Result<()> {
         }
     };
     if create.name.chars().any(char::is_control) {
-        bail!("--name has control characters; leave them out");
+        bail!("--name contains control characters; leave them out");
     }
     let expires = create.expires.map(|Length(span)| now() + (span.millis() / 1000) as i64);
     let new = NewToken { name: create.name.clone(), role: create.role, user, expires };

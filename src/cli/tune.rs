@@ -1,4 +1,4 @@
-//! `busbar tune`: which processors a job gets, and which cap each of them.
+//! `busbar tune`: chooses the processors of a job, and a cap for each.
 
 use std::path::PathBuf;
 
@@ -12,19 +12,17 @@ use crate::solve::ptune::{Chosen, Even, Grant, Tuner, plain};
 use crate::units::Watts;
 use crate::variation::{Curve, Ips, Processors};
 
-/// Choose processors for a job, and a cap for each, so that it is fastest within its power
+/// Choose processors and their caps for one job, to make it fastest within its power
 ///
-/// The processors on offer are those of the machine that are worth most to the job within its power:
-/// the most efficient ones where power is short, the fastest where it is not. The job gets as many
-/// of them as make it fastest, which may be fewer.
+/// The candidates are the processors that help the job most: the most efficient ones if power is short, the fastest
+/// ones if not. The job gets the number of them that makes it fastest, which may be less than --processors.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar tune --power 3300W --processors 64
   busbar tune --machine curves.csv --app CoMD --processors 64 --power 3300W --json
   busbar tune --machine curves.csv --power 3300W --greedy plain --delta 1W")]
 pub(super) struct Arguments {
-    /// Curves in a .csv file; docs/reference/variation.md describes it [default: catalyst, made up with seed
-    /// 1]
+    /// Curves in a .csv file; docs/reference/variation.md describes it [default: the synthetic catalyst with seed 1]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
@@ -32,37 +30,36 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "APP")]
     app: Option<String>,
 
-    /// How many processors the job may have [default: all]
+    /// Maximum number of processors of the job [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     processors: Option<u32>,
 
-    /// The job's power: 3300W, 3.3kW
+    /// Power of the job: 3300W, 3.3kW
     #[arg(long, value_name = "POWER")]
     power: Watts,
 
-    /// How power is divided
+    /// How to divide the power
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Greedy::Hull)]
     greedy: Greedy,
 
-    /// The portion that the plain greedy moves [default: 1W]
+    /// Step of the plain greedy algorithm [default: 1W]
     #[arg(long, value_name = "POWER")]
     delta: Option<Watts>,
 
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Greedy {
-    /// Along concave hulls: the best division of concave curves, never slower than equal parts
+    /// By concave hulls: optimal for concave curves, and never slower than equal parts
     Hull,
-    /// As in the paper: those that draw least without a cap, and portion by portion on the curves as
-    /// measured
+    /// As in the paper: the processors with the lowest uncapped power, step by step on the measured curves
     Plain,
 }
 
-/// The answer for programs. Powers are in watts, speeds in billions of instructions per second.
+/// The answer as JSON. Powers are in watts, speeds in billions of instructions per second.
 #[derive(Serialize)]
 struct Answer<'a> {
     application: &'a str,
@@ -105,7 +102,7 @@ struct Tuned<'a> {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.delta.is_some() && arguments.greedy != Greedy::Plain {
-        bail!("--delta is for --greedy plain; the other way needs no portions");
+        bail!("--delta needs --greedy plain");
     }
     let (processors, source) = curves::load(arguments.machine.as_deref())?;
     let tuned = tune(arguments, &processors)?;
@@ -118,13 +115,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn tune<'a>(arguments: &Arguments, processors: &'a Processors) -> anyhow::Result<Tuned<'a>> {
     let application = match &arguments.app {
         Some(name) => processors.application(name)?,
-        None => processors.applications().first().context("the machine runs no application")?,
+        None => {
+            processors.applications().first().context("the file of curves has no application")?
+        }
     };
     let curves: Vec<&Curve> = application.curves.iter().collect();
     let count = arguments.processors.map_or(curves.len(), |asked| asked as usize);
     if count > curves.len() {
         let there = curves.len();
-        bail!("--processors {count}: the machine has {there}; offer as many or fewer");
+        bail!("--processors {count}: the machine has only {there}");
     }
     let power = arguments.power;
     let mut tuner = Tuner::new();
@@ -132,7 +131,7 @@ fn tune<'a>(arguments: &Arguments, processors: &'a Processors) -> anyhow::Result
     if arguments.greedy == Greedy::Plain {
         let delta = arguments.delta.unwrap_or(plain::DELTA);
         if delta == Watts::ZERO {
-            bail!("--delta 0W moves nothing; write a portion, such as 1W");
+            bail!("--delta 0W moves nothing; write a step, such as 1W");
         }
         let mut offered = application.by_draw();
         offered.truncate(count);
@@ -188,8 +187,8 @@ impl Tuned<'_> {
         }
     }
 
-    /// How much faster any other choice could be, rounded up: nothing is said to be best that is not
-    /// known to be.
+    /// By how much another choice could be faster at most, rounded up, so that only a proven optimum is called the
+    /// best.
     fn bound(&self) -> String {
         let Chosen { ips, bound, .. } = self.chosen;
         let claim = match self.count {
@@ -212,11 +211,11 @@ impl Tuned<'_> {
         facts.add("application", self.application.to_owned());
         let which = match self.how {
             Greedy::Hull if offered == there => "",
-            Greedy::Hull => ", worth most within the power",
-            Greedy::Plain => ", those that draw least without a cap first",
+            Greedy::Hull => ", the most useful within the power",
+            Greedy::Plain => ", those with the lowest uncapped power first",
         };
         facts.add("on offer", format!("{offered} of {there} processors{which}"));
-        facts.add("runs on", format!("{runs} of them; {} stay free", offered - runs));
+        facts.add("runs on", format!("{runs} of them; {} remain free", offered - runs));
         facts.add("power", format!("{} of {}", self.used(), self.power));
         facts.add("speed", self.chosen.ips.to_string());
         if let Some(even) = self.chosen.uniform {

@@ -27,13 +27,11 @@ use crate::tuning::{Advice, Candidate, Figures, Past, Tuning, USUAL_JOBS, usual_
 use crate::units::{Span, Watts};
 use crate::world::Repertoire;
 
-/// Choose a policy's parameters by replaying the recent past of a site
-///
-/// The last finished jobs of a log, or of a daemon, run through the simulator under each candidate. The
-/// candidates that run all jobs are ranked by mean bounded slowdown, with the longest waits beside it.
-/// The choice is checked on jobs that had no part in it: what is best on the first half is compared with
-/// the present policy on the second half. Nothing is changed. Without arguments: the built-in workload under
-/// 60 % of what its machine draws at most.
+/// Choose a policy's parameters by replaying the recent past of a site It replays the last finished jobs of a log, or
+/// of a daemon, under each candidate, and ranks the candidates that run all jobs by mean bounded slowdown. The choice
+/// is cross-checked: the best candidate of the first half of the jobs is compared with the present policy on the
+/// second half. Nothing is changed. Without arguments, it uses the built-in workload under 60 % of its machine's
+/// maximum power.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar tune-policy
@@ -44,34 +42,38 @@ pub(super) struct Arguments {
     #[command(flatten)]
     load: load::Arguments,
 
-    /// Replay the finished jobs of the daemon with this configuration, on its machine and under its budget
-    /// [default: the configuration that busbar serve would read]
+    /// Replay the finished jobs of the daemon with this configuration [default: the configuration that busbar serve
+    /// would read]
+    ///
+    /// The machine and the budget are the daemon's.
     #[cfg(feature = "live")]
     #[arg(long, value_name = "CONFIG", num_args = 0..=1,
           conflicts_with_all = ["file", "workload", "jobs", "skip_bad_records", "machine", "profiles", "budget"])]
     daemon: Option<Option<PathBuf>>,
 
-    /// How many of the last finished jobs are replayed
+    /// Number of most recent finished jobs to replay
     #[arg(long, value_name = "N", default_value_t = USUAL_JOBS)]
     last: usize,
 
-    /// The policy that decides at present [default: share; the daemon's with --daemon]
+    /// The present policy [default: share; the daemon's with --daemon]
     #[arg(long, value_name = "P")]
     present: Option<PolicySpec>,
 
-    /// A candidate, or several with commas between them; may be repeated [default: share and the present
-    /// policy with the orders fcfs, aged and history, and halving times from 2h to 64h]
+    /// Candidates, separated by commas; may be repeated [default: share and the present policy with the orders fcfs,
+    /// aged and history, and halving times from 2h to 64h]
     #[arg(short, long, value_name = "P")]
     policy: Vec<Listed<PolicySpec>>,
 
-    /// A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what the
-    /// log's header says]
+    /// A number of processors, a .toml machine file, or cab (64 nodes of two sockets) [default: from the log's
+    /// header]
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
-    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
-    /// 14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none
-    /// [default: 60%]
+    /// Power budget: watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules, a file, or none [default:
+    /// 60%]
+    ///
+    /// Rules are by the calendar, such as 'weekdays 14:00-18:00 nov..feb: 80%, else 100%'. A file has rules, or
+    /// time,budget rows (.csv).
     #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
     budget: Option<BudgetSpec>,
 
@@ -81,17 +83,17 @@ pub(super) struct Arguments {
     #[command(flatten)]
     tables: tables::Arguments,
 
-    /// Threshold of the bounded slowdown, in seconds or with its unit (10min)
+    /// Threshold of the bounded slowdown, in seconds or with a unit (10min)
     #[arg(long, value_name = "S", default_value = "600", value_parser = file::parse_threshold,
-          allow_hyphen_values = true)]
+          allow_hyphen_values = true, help_heading = "Results")]
     bsld_threshold: Span,
 
-    /// On so many cores [default: all of them]
-    #[arg(long, value_name = "N")]
+    /// Number of threads [default: one per core]
+    #[arg(long, value_name = "N", help_heading = "Threads")]
     threads: Option<NonZeroUsize>,
 
-    /// One JSON object on standard output
-    #[arg(long)]
+    /// Print one JSON object
+    #[arg(long, help_heading = "Results")]
     json: bool,
 }
 
@@ -102,7 +104,7 @@ struct Input {
     assumed: Vec<String>,
 }
 
-/// The answer for scripts.
+/// The answer as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
     workload: &'a str,
@@ -224,7 +226,7 @@ impl Arguments {
         let resolved = config.resolve()?;
         let state = Store::path_in(&config.state);
         if !state.exists() {
-            bail!("there is no state of a daemon in {}; has it run?", config.state.display());
+            bail!("{} has no state of a daemon; has the daemon run?", config.state.display());
         }
         let reader = Reader::open(&state)?;
         let setup = &resolved.setup;

@@ -1,31 +1,31 @@
-//! How much a command says on standard error beside its answer: `--quiet` and `--verbose`.
+//! How much a command prints on standard error: `--quiet` and `--verbose`.
 
 use std::sync::OnceLock;
 
 use clap::Args;
 
-/// How much is said.
+/// How much is printed on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Volume {
-    /// Errors alone.
+    /// Errors only.
     Quiet,
-    /// Warnings, and how far a long answer is.
+    /// Warnings and progress, too.
     #[default]
     Usual,
-    /// What is done meanwhile, too.
+    /// Details of each step, too.
     Verbose,
 }
 
 /// Options of all commands.
 #[derive(Clone, Copy, Debug, Args)]
 #[group(skip)]
-#[command(next_help_heading = "Options of all commands")]
+#[command(next_help_heading = "Global options")]
 pub(super) struct Arguments {
-    /// Print neither warnings nor progress; errors are printed all the same
+    /// Print errors only, no warnings and no progress
     #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 1000)]
     quiet: bool,
 
-    /// Say on standard error what is done: which runs are made, which results are reused, which socket is used
+    /// Print details on standard error: runs, reused results, the socket
     #[arg(short, long, global = true, display_order = 1000)]
     verbose: bool,
 }
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
 static ASKED: OnceLock<Volume> = OnceLock::new();
 
 impl Arguments {
-    /// From now on as much is said as was asked for. The first word counts.
+    /// Sets the volume of this process. Only the first call has an effect.
     pub(super) fn apply(self) {
         let asked = match (self.quiet, self.verbose) {
             (true, _) => Volume::Quiet,
@@ -45,7 +45,7 @@ impl Arguments {
     }
 }
 
-/// How much this process says.
+/// The volume of this process.
 pub(super) fn asked() -> Volume {
     ASKED.get().copied().unwrap_or_default()
 }

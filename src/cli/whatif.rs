@@ -1,4 +1,4 @@
-//! `busbar whatif`: what a budget would have done to a site's own past.
+//! `busbar whatif`: replays a site's past jobs under a budget.
 
 use std::path::PathBuf;
 use std::time::Instant as Clock;
@@ -27,10 +27,9 @@ use answer::{Answer, Made};
 use cuts::names_watts;
 use past::Past;
 
-/// What a budget would have done to your own past
-///
-/// Reads a site's own records, and says what happened, what a budget would have done to the same jobs under the
-/// site's own policy, and what each policy would have made of it. Without arguments: the built-in workload under 80 %.
+/// Replay past jobs under a budget It reads a site's records and compares what happened with simulations of the same
+/// jobs under the budget: by the site's own policy, and by other policies. Without arguments, it replays the built-in
+/// workload under 80 %.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar whatif january.txt --zone Europe/Berlin --machine cluster.toml --budget 1.2MW
@@ -38,25 +37,31 @@ use past::Past;
       --budget 'weekdays 14:00-18:00 nov..feb: 80%, else 100%'
   busbar whatif log.swf.gz --budget 70% --switch-off 'idle for 10min, keep 5 spare'")]
 pub(super) struct Arguments {
-    /// Records as sacct writes them with -P or --json, those of PBS or LSF, or a log (.swf, .swf.gz); known by what it
-    /// holds
+    /// Accounting records (sacct with -P or --json, PBS, LSF), or a log (.swf, .swf.gz)
     #[arg(value_name = "FILE", conflicts_with_all = ["sacct", "workload"])]
     file: Option<String>,
 
-    /// The same, if it is records in any case
-    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    /// Like FILE, but read only as accounting records
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "workload",
+        help_heading = "Records and logs"
+    )]
     sacct: Option<PathBuf>,
 
     /// The time zone of the records' local times, such as Europe/Berlin [default: UTC]
-    #[arg(long, value_name = "ZONE")]
+    #[arg(long, value_name = "ZONE", help_heading = "Records and logs")]
     zone: Option<String>,
 
     /// A log instead of records (.swf, .swf.gz), or a generator [default: demo]
-    #[arg(short, long, value_name = "SRC")]
+    #[arg(short, long, value_name = "SRC", help_heading = "Records and logs")]
     workload: Option<String>,
 
-    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays 14:00-18:00
-    /// nov..feb: 80%, else 100%'), or a .csv file of time,budget rows
+    /// Power budget: watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules, or a file
+    ///
+    /// Rules are by the calendar, such as 'weekdays 14:00-18:00 nov..feb: 80%, else 100%'. A file has time,budget
+    /// rows (.csv).
     #[arg(short, long, value_name = "B", default_value = "80%", allow_hyphen_values = true)]
     budget: BudgetSpec,
 
@@ -64,27 +69,28 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "P", default_value = "easy")]
     site_policy: PolicySpec,
 
-    /// A policy to try, or several with commas between them; may be repeated [default: easy-power, pb-guided,
-    /// share(use=caps), share(use=recaps)]
+    /// Policies to try, separated by commas; may be repeated [default: easy-power, pb-guided, share(use=caps),
+    /// share(use=recaps)]
     #[arg(short, long, value_name = "P")]
     policy: Vec<Listed<PolicySpec>>,
 
-    /// A number of processors, or a .toml machine file [default: what the log says, or the nodes of the records with what
-    /// their jobs were measured to draw]
+    /// A number of processors, or a .toml machine file [default: from the log's header, or from the nodes and the
+    /// measured power in the records]
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
-    /// Only jobs of this partition of the records, or of several with commas between them; of a machine file with
-    /// partitions, that part is the machine
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Only jobs of this partition of the records, or of several, separated by commas
+    ///
+    /// If the machine file has partitions, only this one is simulated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Records and logs")]
     partition: Vec<String>,
 
-    /// Numbers instead of the names of users and accounts and of the numbers of jobs
-    #[arg(long, conflicts_with = "partition")]
+    /// Replace names of users and accounts and job numbers by other numbers
+    #[arg(long, conflicts_with = "partition", help_heading = "Records and logs")]
     anonymise: bool,
 
-    /// The date, time and time zone at which a log starts that does not say it
-    #[arg(long, value_name = "WHEN")]
+    /// Date and time zone at which a log starts, if its header does not say
+    #[arg(long, value_name = "WHEN", help_heading = "Records and logs")]
     start: Option<Calendar>,
 
     #[command(flatten)]
@@ -99,18 +105,19 @@ pub(super) struct Arguments {
     #[command(flatten)]
     keeping: keeping::Arguments,
 
-    /// One JSON object on standard output
-    #[arg(long)]
+    /// Print one JSON object
+    #[arg(long, help_heading = "Results")]
     json: bool,
 
-    /// Write report.html, one page for the person who decides, whatif.json, and jobs.csv with the waits of every job into
-    /// this folder
-    #[arg(short, long, value_name = "DIR")]
+    /// Write report.html, whatif.json and jobs.csv into this folder
+    ///
+    /// report.html is one page for the person who decides; jobs.csv has the waits of every job.
+    #[arg(short, long, value_name = "DIR", help_heading = "Results")]
     out: Option<PathBuf>,
 }
 
-/// The policies that are tried if none are named: those that need no profiles of applications, and leave jobs the nodes that they ask for.
-/// Records do not say which jobs could run on others, and a month of a large site has to take seconds.
+/// The default policies: those that need no application profiles and keep each job's number of nodes. Records do not
+/// say which jobs are moldable, and a month of a large site has to take seconds.
 const USUAL: &str = "easy-power,pb-guided,share(use=caps),share(use=recaps)";
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -139,9 +146,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     if basis == Basis::Assumption && names_watts(&arguments.budget) {
         bail!(
-            "--budget: a limit in watts means nothing on a machine of which nobody says what its nodes draw; write a machine \
-             file ('busbar machine init --nodes … --node-power …W --out cluster.toml') and give it with --machine, or write \
-             a share, such as 80%"
+            "--budget: a limit in watts needs a machine whose power is known; write a machine file ('busbar \
+            machine init --nodes … --node-power …W --out cluster.toml') and give it with --machine, or write a share, such as 80%"
         );
     }
     if let Some(folder) = &arguments.out {
@@ -207,11 +213,10 @@ impl Arguments {
                 *zone = Some(said.clone());
             }
             (Source::Records(_), Some(_)) => {
-                bail!("--zone: {} says the time zone itself; give it once", load.value.text)
+                bail!("--zone: {} already names its time zone; leave --zone out", load.value.text)
             }
             (_, Some(_)) => bail!(
-                "--zone is the time zone of records, and {} is none: a log says in its header when it starts, or \
-                 --start does",
+                "--zone is for accounting records, and {} is a log: its start is in its header, or in --start",
                 load.value.text
             ),
         }

@@ -1,4 +1,4 @@
-//! `busbar work`: an emulated application, to try out a daemon.
+//! `busbar work`: an emulated application, for experiments with a daemon.
 
 use std::hint::spin_loop;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ impl Believed {
             Ok(speed) => self.speed = speed,
             Err(error) if !self.has_warned => {
                 self.has_warned = true;
-                warn(&format!("{}: {error}; going on as before", file.display()));
+                warn(&format!("{}: {error}; keeping the previous speed", file.display()));
             }
             Err(_) => {}
         }

@@ -1,4 +1,4 @@
-//! `busbar workload`: generators, a look at a log, and records of a site as a log.
+//! `busbar workload`: generates, shows, converts and imports workloads.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -23,22 +23,19 @@ mod info;
 
 pub(super) use info::look;
 
-/// Generate, look at, convert and import workloads
+/// Generate, show, convert and import workloads
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Write a generated workload as a log
-    ///
-    /// Without arguments: the default of the Lublin-Feitelson model, to standard output.
+    /// Write a generated workload as a log Without arguments, it prints the default of the Lublin-Feitelson model.
     Generate(generate::Arguments),
-    /// Show what a workload is like
+    /// Show the statistics of a workload
     Info(info::Arguments),
-    /// Write the usable jobs of a log, repaired and in submit order, as a log again
+    /// Write the usable jobs of a log, repaired and in submit order, as a new log
     Convert(convert::Arguments),
-    /// Make a log of the accounting records of Slurm, PBS or LSF, or of a published data set
+    /// Convert accounting records of Slurm, PBS or LSF, or a published data set, to a log
     ///
-    /// The format is recognised from the first line. Every record is accounted for: it becomes a job, or is
-    /// counted by the reason for which it does not. Where the records have energy or power, that of each job is
-    /// written beside the log, as NAME.power.csv.
+    /// The format is recognised from the first line. Every record becomes a job, or is counted with the reason why
+    /// not. If the records have energy or power, each job's power is written beside the log, as NAME.power.csv.
     Import(import::Arguments),
 }
 

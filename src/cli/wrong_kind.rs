@@ -1,4 +1,4 @@
-//! Files that were given to the wrong command: instead of what is wrong with them there, who wants them.
+//! Files that were given to the wrong command: the error names the command or option that reads them.
 
 use std::path::Path;
 

@@ -32,7 +32,7 @@ pub fn assumptions(checked: &CheckedExperiment<'_>) -> Vec<String> {
     let made_up = experiment.workloads.iter().filter(|load| is_made_up(&load.value.source));
     let names: Vec<&str> = made_up.map(|load| load.value.text.as_str()).collect();
     if !names.is_empty() {
-        said.push(format!("the jobs of {} are made up", names.join(", ")));
+        said.push(format!("the jobs of {} are synthetic", names.join(", ")));
     }
     said
 }

@@ -27,7 +27,7 @@ use crate::world::{Names, Repertoire};
 
 /// An experiment in which nothing is wrong.
 pub struct CheckedExperiment<'a> {
-    /// What was asked for.
+    /// The requested value.
     pub experiment: &'a Experiment,
     /// The applications that have profiles.
     profiled: Repertoire,
@@ -382,7 +382,9 @@ impl<'a> CheckedExperiment<'a> {
             let usable = jobs.jobs().len();
             if wanted.start >= usable {
                 let from = wanted.start;
-                return Err(format!("the jobs from {from} on are none: there are {usable}").into());
+                return Err(
+                    format!("there are no jobs from {from} on: the workload has {usable}").into()
+                );
             }
             jobs.slice(wanted.clone());
         }

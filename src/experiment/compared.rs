@@ -24,7 +24,7 @@ pub struct Runs<'a> {
 pub struct Compared {
     /// What the jobs have in common.
     pub name: String,
-    /// How many there are.
+    /// Their number.
     pub jobs: u64,
     /// Of those, jobs that ran both before and after: the next three figures are theirs.
     pub compared: u64,

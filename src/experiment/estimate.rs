@@ -62,7 +62,7 @@ impl fmt::Display for Left {
 }
 
 impl Estimate {
-    /// Nothing is done yet of these runs, on so many threads.
+    /// Nothing is done yet of these runs, on this many threads.
     pub fn new<'a>(cells: impl IntoIterator<Item = &'a Cell>, threads: usize) -> Self {
         let mut kinds = BTreeMap::<Kind, Known>::new();
         for cell in cells {

@@ -313,7 +313,7 @@ pub fn parse_guard(text: &str) -> Result<Share, AnyError> {
     let share: Share = text.parse()?;
     match share < Share::WHOLE {
         true => Ok(share),
-        false => Err("nothing would be left of the budget; write a share such as 5%".into()),
+        false => Err("no budget would be left; write a share such as 5%".into()),
     }
 }
 
@@ -324,9 +324,10 @@ pub fn parse_threshold(text: &str) -> Result<Span, AnyError> {
         Err(_) => parse_length(text)?,
     };
     match span {
-        Span::ZERO => {
-            Err("the threshold must be above zero: jobs of no length would have no slowdown".into())
-        }
+        Span::ZERO => Err(
+            "the threshold must be above zero, or jobs without a run time would have no slowdown"
+                .into(),
+        ),
         span => Ok(span),
     }
 }

@@ -194,11 +194,11 @@ impl Gains {
         let mut headings = vec!["policy".to_owned(), "as asked".to_owned()];
         headings.extend(self.steps.windows(2).map(|two| format!("+{}", two[1] - two[0])));
         Aside {
-            title: "What does a freedom buy?".to_owned(),
+            title: "What each freedom gains".to_owned(),
             about: format!(
-                "The {} of the same jobs with one freedom more at a time, exact beliefs; {}; '=': no use \
-                 for it, '-': needs more freedoms, (n): n jobs not completed, so the value cannot be compared with \
-                 others",
+                "The {} of the same jobs with one more freedom at a time and exact beliefs; {}; '=': the policy \
+                does not use it, '-': the policy needs more freedoms, (n): n jobs not completed, so the value \
+                cannot be compared",
                 checked.experiment.rank_by,
                 self.place(checked)
             ),
@@ -221,10 +221,9 @@ impl Gains {
         headings.extend(BELIEFS.map(|believe| believe.to_string()));
         let by = checked.experiment.rank_by;
         Aside {
-            title: "What does knowledge buy?".to_owned(),
+            title: "What better knowledge gains".to_owned(),
             about: format!(
-                "The {by} with all that is allowed, by what policies believe of jobs; {}; (n): so many jobs \
-                 not completed",
+                "The {by} with all allowed freedoms, by what policies know about jobs; {}; (n): n jobs not completed",
                 self.place(checked)
             ),
             headings,

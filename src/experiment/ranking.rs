@@ -58,7 +58,7 @@ impl Figure {
         Figure::Carbon,
     ];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Turnaround => "turnaround",
@@ -128,7 +128,7 @@ impl FromStr for Figure {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Figure::ALL.into_iter().find(|figure| figure.name() == text);
         let valid = || Figure::ALL.map(Figure::name).join(", ");
-        found.ok_or_else(|| format!("there is no figure '{text}' to rank by; valid: {}", valid()))
+        found.ok_or_else(|| format!("unknown metric '{text}'; valid: {}", valid()))
     }
 }
 

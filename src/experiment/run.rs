@@ -32,7 +32,7 @@ use crate::sim::Stopped;
 pub struct Tried {
     /// The run of the experiment.
     pub cell: Cell,
-    /// What came of it.
+    /// The result.
     pub outcome: CellOutcome,
     /// Whether that was known before.
     pub reused: bool,
@@ -73,7 +73,7 @@ impl Finished {
 
 /// How the runs of an experiment are carried out.
 pub struct Manner<'a> {
-    /// On so many threads. The results do not depend on it.
+    /// On this many threads. The results do not depend on it.
     pub threads: NonZeroUsize,
     /// Where results are kept, if anywhere.
     pub cache: Option<&'a Cache>,
@@ -209,7 +209,7 @@ impl CheckedExperiment<'_> {
             let cell = &self.cells[*place];
             let is_elsewhere = |part: Part| *place % part.of != part.place;
             if manner.part.is_some_and(is_elsewhere) {
-                let outcome = CellOutcome::CannotRun("it is in another part".to_owned());
+                let outcome = CellOutcome::CannotRun("another shard makes this run".to_owned());
                 return (*place, Tried { cell: *cell, outcome, reused: false });
             }
             if manner.watch.goes_on().is_break() {

@@ -226,8 +226,8 @@ pub fn legend(checked: &CheckedExperiment<'_>) -> String {
         text += "; ± the standard deviation over seeds, where they matter";
     }
     text += "\np99 wait: the shortest time that at most one job of a hundred waited longer than; max wait: the \
-             longest wait; killed: jobs that took longer than the policy believed; over: the share of the time \
-             in which more was drawn than the budget allows, as jobs drew more than it believed\n";
+             longest wait; killed: jobs that took longer than the policy predicted; over: the share of time over \
+             the budget, because jobs drew more than it predicted\n";
     text + &freedoms(checked)
 }
 
@@ -242,6 +242,6 @@ fn freedoms(checked: &CheckedExperiment<'_>) -> String {
         }
     }
     let sets = sets.iter().map(|(set, policies)| format!("  {set}: {}\n", policies.join(", ")));
-    "freedoms: what a policy may do to jobs beyond starting them as asked\n".to_owned()
+    "freedoms: what a policy may do to jobs besides starting them as requested\n".to_owned()
         + &sets.collect::<String>()
 }

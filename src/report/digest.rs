@@ -102,9 +102,8 @@ pub const STATES: [&str; 5] = ["completed", "killed", "rejected", "dropped", "wa
 /// The places in [`STATES`] of jobs that ran.
 pub const RAN: [u64; 2] = [0, 1];
 
-/// The schedule as rectangles, by job and time. Which nodes a job had is made up where nobody said so:
-/// lanes are handed out one after another. A job whose nodes changed, or that found no row of free lanes,
-/// has several.
+/// The schedule as rectangles, by job and time. The nodes of a job are assumed if the run did not record them: lanes
+/// are handed out one after another. A job whose nodes changed, or that found no row of free lanes, has several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bars {
     /// The job, by its place among those that are kept.
@@ -126,7 +125,7 @@ impl Digest {
         Digest::with(usize::MAX, subject, run, summary)
     }
 
-    /// The same with at most so many jobs one by one. What others cover of the schedule is kept in tiles.
+    /// The same with at most this many jobs one by one. What others cover of the schedule is kept in tiles.
     pub fn with(most: usize, subject: &RunContext<'_>, run: &Run, summary: &Summary) -> Self {
         let (begin, end) = (run.begin, run.end);
         let limits = [(begin, subject.budget.at(begin))];

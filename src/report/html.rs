@@ -51,7 +51,7 @@ pub(crate) const SHARED: &[&str] = &[
     include_str!("html/dates.js"),
 ];
 
-/// A page has at most so many bytes of data, whatever the number of jobs, and with tables and scripts 3 MB: it can
+/// A page has at most this many bytes of data, whatever the number of jobs, and with tables and scripts 3 MB: it can
 /// be mailed, and opens at once. Only the curves of very many runs may need more.
 const MOST_BYTES: usize = 2_850_000;
 
@@ -96,7 +96,7 @@ pub struct Beside {
     pub answer: Option<Aside>,
     /// Tables that belong to the answer: they come after the notes, and before the runs.
     pub details: Vec<Aside>,
-    /// So many runs, the first ones, did not have to keep the budget: the others are compared with them in all charts
+    /// This many runs, the first ones, did not have to keep the budget: the others are compared with them in all charts
     /// and tables, and they have no rank.
     pub references: usize,
     /// What people call jobs whose number is another, by that number.

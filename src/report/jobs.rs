@@ -22,7 +22,7 @@ pub(super) fn thousandths_of_joules(energy: Joules) -> u64 {
 pub(super) fn reason(state: State) -> Option<&'static str> {
     match state {
         State::Rejected(rejection) => Some(rejection.reason()),
-        State::Waiting => Some("never had the room it needs"),
+        State::Waiting => Some("never had enough nodes and power"),
         State::Dropped(reason) if reason != DropReason::Unsaid => Some(reason.reason()),
         _ => None,
     }

@@ -235,7 +235,7 @@ fn over_time(
 fn power(digests: &[Digest], palette: &Palette) -> String {
     let title = "Power over time";
     if digests.iter().all(|run| run.power.from.values().is_empty()) {
-        return empty(title, "The power over time was not kept.");
+        return empty(title, "The power over time was not recorded.");
     }
     let highest = |curve: &Envelope| curve.high.values().iter().max().copied().unwrap_or(0);
     let most = digests.iter().map(|run| highest(&run.power).max(highest(&run.limit))).max();
@@ -289,7 +289,7 @@ fn waits(digests: &[Digest], palette: &Palette) -> String {
         (8_640_000.0, "100 days"),
     ];
     let ticks = ticks.map(|(at, text)| (at, text.to_owned())).to_vec();
-    let name = "wait (less than a second is drawn as one)";
+    let name = "wait (less than a second is shown as one)";
     distribution("Waits", digests, palette, (name, ticks), |run| (&run.waits, 1000.0))
 }
 

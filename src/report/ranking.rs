@@ -6,7 +6,7 @@ use crate::report::OverSeeds;
 /// What runs are ranked by.
 #[derive(Clone, Copy, Debug)]
 pub struct RankedBy {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// What it is of a run: less is better.
     pub cost: fn(&Summary) -> Option<f64>,

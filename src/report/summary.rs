@@ -116,7 +116,7 @@ fn add_times(s: &Summary, facts: &mut Facts) {
         let count = s.oversized;
         facts.add(
             "oversized",
-            format_args!("{count} slowed: the budget never feeds them at nominal speed"),
+            format_args!("{count} slowed: they exceed every limit at nominal speed"),
         );
     }
     facts.add("makespan", human_time(s.makespan_s));
@@ -156,19 +156,19 @@ fn add_power(s: &Summary, facts: &mut Facts) {
     facts.add("power", power);
     if let Some(bound) = s.peak_of_peaks_w {
         facts.go_on(format_args!(
-            "at most {} if all jobs that run at once have their measured peaks together",
+            "at most {} if all jobs that run at once reach their measured peaks together",
             human_power(bound)
         ));
     }
     if s.power_is_assumed {
         let watts = Machine::ASSUMED_NODE_POWER.as_f64();
         facts.go_on(format_args!(
-            "assuming {watts} W a busy node; a machine file says what yours draws"
+            "assuming {watts} W for a busy node; set your value in a machine file"
         ));
     }
     let mut energy = human_energy(s.energy_j);
     if let Some(part) = s.energy_vs_nominal.filter(|part| *part != 1.0) {
-        energy += &format!(" (jobs drew {} of what they would at nominal speed)", share(part));
+        energy += &format!(" (jobs drew {} of their energy at nominal speed)", share(part));
     }
     facts.add("energy", energy);
     if let Some((energy, peak)) = s.site_energy_j.zip(s.site_peak_w) {
@@ -184,7 +184,7 @@ fn add_power(s: &Summary, facts: &mut Facts) {
     if let Some(ghz) = s.mean_frequency_ghz.filter(|_| s.energy_vs_nominal != Some(1.0)) {
         facts.add("frequency", format_args!("mean {ghz:.2} GHz"));
         if s.gears_are_assumed {
-            facts.go_on("assuming the built-in gears; a machine file says what yours are");
+            facts.go_on("assuming the built-in frequency levels; set yours in a machine file");
         }
     }
 }
@@ -218,7 +218,7 @@ fn add_costs(s: &Summary, facts: &mut Facts) {
             let energy = s.energy_cost.map(|energy| format!("{energy:.2} for energy and "));
             let highest = human_power(highest);
             cost += &format!(
-                ": {}{demand:.2} for the highest quarter of an hour of each month, at most {highest}",
+                ": {}{demand:.2} for the highest 15-minute average of each month, at most {highest}",
                 energy.unwrap_or_default()
             );
         }

@@ -255,7 +255,7 @@ fn mistakes_are_named() {
         (&["status", "--connect", "n1:1"], "--keys"),
         (&["keys", "keys", "--node", "a b"], "'a b' cannot be the name of a node"),
         (&["emulate", "create", "tree"], "the folder is not empty"),
-        (&["emulate", "demand", ".", "100W"], ". is no emulated node"),
+        (&["emulate", "demand", ".", "100W"], ". is not an emulated node"),
         (&["emulate", "demand", "tree", "100"], "has no known unit of power"),
         (&["emulate", "fault", "tree", "gpu:0", "stuck"], "has no zone 'gpu:0'"),
         (&["emulate", "fault", "tree", "intel-rapl:0", "tired"], "there is no fault 'tired'"),
@@ -364,7 +364,7 @@ fn a_program_is_run_under_several_caps() {
     assert_eq!(code, Some(2));
     assert!(said.contains("ended with exit status: 3 under 70W; this run is not stored"), "{said}");
     let (_, _, said) = run(&["--app", "EP", "--caps", "60,5000", "--cores", "4"], "touch ran");
-    assert!(said.contains("5000W is outside of what package-0 can be given"), "{said}");
+    assert!(said.contains("5000W is outside the range of package-0"), "{said}");
     assert!(!node.0.path().join("ran").exists());
     assert_eq!(node.limits(), before);
 }

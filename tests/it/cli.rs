@@ -227,7 +227,7 @@ fn applications_with_profiles_are_the_same_for_all_policies() {
     for run in answer["runs"].as_array().unwrap() {
         assert_eq!(run["profiles"], "profiles.db", "{run}");
     }
-    let said = "which of the profiled applications a job runs is drawn from the seed where its log does not say";
+    let said = "each job's profiled application is chosen at random if the log does not name it";
     let assumed = answer["assumptions"].as_array().unwrap();
     assert!(assumed.iter().any(|line| line.as_str().unwrap().contains(said)), "{assumed:?}");
     assert!(run(&both).contains(said));
@@ -254,8 +254,7 @@ fn what_looks_like_a_mistake_is_told() {
     let json = |arguments: &[&str]| -> serde_json::Value {
         serde_json::from_str(&stdout(&[arguments, &["--json"]].concat())).unwrap()
     };
-    let larger =
-        "the machine has 12800 processors, 50 times the 256 that the workload was made for";
+    let larger = "the machine has 12800 processors, 50 times the 256 of the workload's own machine";
     let waits = "no job ever has to wait";
     let notes = |answer: &serde_json::Value| answer["notes"].to_string();
     let text = stdout(&["simulate", "--machine", "12800"]);
@@ -307,7 +306,7 @@ fn a_budget_that_is_probably_a_mistake_is_told() {
         let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         answer["notes"].to_string()
     };
-    let nothing = "limits nothing: the machine draws 25600W at most";
+    let nothing = "has no effect: the machine draws 25600W at most";
     let simulated = notes(&["simulate", "--budget", "120%"]);
     assert!(simulated.contains(&format!("the budget of 30720W {nothing}")), "{simulated}");
     assert!(!notes(&["simulate", "--budget", "100%"]).contains("limits nothing"));
@@ -372,7 +371,7 @@ fn budgets_times_and_lists_are_read_alike() {
     assert_eq!(unlimited["budget_w"], serde_json::Value::Null);
     assert!(run(&["simulate", "--budget", "feed.csv", "--json"]).is_ok());
     let refused = run(&["plan", "--budget", "none", "--json"]).unwrap_err();
-    assert!(refused.contains("a plan is about a limit"), "{refused}");
+    assert!(refused.contains("a plan needs a limit"), "{refused}");
     for threshold in ["600", "600s", "10m", "10min"] {
         let answer = run(&["simulate", "--bsld-threshold", threshold, "--json"]).unwrap();
         assert_eq!(answer["bsld_threshold_s"], 600.0, "{threshold}");

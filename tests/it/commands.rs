@@ -93,7 +93,7 @@ fn people_get_tables() {
         &["budget"],
         "
        limit  1.00 kW, set by an operator
-        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: nothing is measured or capped
+        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: power is neither measured nor capped
         free  610.0 W
               [███████████████·························] 39.0 %
      to come  2026-01-02 04:04:05  800.0 W
@@ -141,13 +141,13 @@ assumed: jobs take all of the time they ask for
         jobs  1 running, 1 waiting
         page  http://127.0.0.1:7411/
        limit  1.00 kW, set by an operator
-        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: nothing is measured or capped
+        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: power is neither measured nor capped
         free  610.0 W
               [███████████████·························] 39.0 %
      to come  2026-01-02 04:04:05  800.0 W
      to come  2026-01-02 05:04:05  none
-      cycles  1234; the longest of late took 12.3 ms
-       looks  17 of the engine; the longest of late took 234.6 ms, 8.9 ms of them in Busbar; acts 456.7 ms, 1.2 ms of them in Busbar
+      cycles  1234; the longest recent one took 12.3 ms
+       looks  17 of the engine; the longest recent one took 234.6 ms, 8.9 ms of it in Busbar; actions 456.7 ms, 1.2 ms of it in Busbar
       notice  the disk is nearly full
 ",
     );
@@ -617,7 +617,7 @@ fn waiting_ends_as_the_job_does() {
             127,
             "job 12 failed: could not be run: no such file",
         ),
-        (State::Lost, Some(End::Lost), None, 1, "job 12 lost: its end is not known"),
+        (State::Lost, Some(End::Lost), None, 1, "job 12 lost: its exit code is unknown"),
     ];
     for (state, end, why, code, said) in ends {
         let looks = Mutex::new(0);
@@ -743,12 +743,12 @@ fn a_history_that_is_cut_says_so() {
     assert_eq!(count, 3);
     assert_eq!(
         said,
-        "warning: the history is cut: these are its last 3 lines, from line 10 on; 'busbar history \
-         --after 0 -n 3' shows the first ones, and so on\n"
+        "warning: only the last 3 lines are shown, from line 10 on; 'busbar history --after 0 -n 3' shows earlier \
+        ones\n"
     );
     assert_eq!(run(&["-n", "3"]), (3, String::new()));
     assert_eq!(run(&["--after", "0", "-n", "3"]), (3, String::new()));
-    let more = "warning: the history is cut; --after 3 goes on\n".to_owned();
+    let more = "warning: there are more lines; --after 3 shows them\n".to_owned();
     assert_eq!(run(&["--after", "0", "-n", "4"]), (3, more));
     assert_eq!(run(&["--after", "10", "-n", "10"]), (2, String::new()));
 }

@@ -154,7 +154,7 @@ fn what_is_written_reproduces_itself() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(!text.contains('\x1b'), "no colours where there is no terminal");
-        let cannot = "cannot run on lublin(jobs=60): uniform: it cannot do without nodes";
+        let cannot = "cannot run on lublin(jobs=60): uniform: it requires nodes";
         assert!(text.contains(cannot), "{text}");
     };
     run("lab/exp.toml", "one");
@@ -178,7 +178,7 @@ fn nothing_runs_when_the_experiment_is_wrong() {
     for (text, what) in [
         (
             "policies = ['easy']\nbudgets = ['0W']",
-            "exp.toml, line 2: a budget of 0W leaves nothing",
+            "exp.toml, line 2: a budget of 0W leaves no power",
         ),
         ("\nworkloads = ['demo', 'lublin(jobs=0)']", "exp.toml, line 2: workload 'lublin'"),
         ("budgets = ['feed.csv']", "exp.toml, line 1: cannot read the budget file"),

@@ -157,7 +157,7 @@ fn whatever_ends_a_run_is_named() {
         (
             "echo 'no data' >&2; exit 3",
             "15min",
-            &["at 0 s of the simulated time", "(exit status: 3)", "no data"][..],
+            &["at simulated time 0 s", "(exit status: 3)", "no data"][..],
         ),
         (
             &format!("{hello} exec sleep infinity"),
@@ -219,10 +219,10 @@ fn programs_that_cannot_be_started_are_named() {
     fs::write(&lost, "#!/no/such/interpreter\n").unwrap();
     fs::set_permissions(&lost, fs::Permissions::from_mode(0o755)).unwrap();
     for (command, part) in [
-        ("./nothing", "there is no such file"),
-        ("no-such-program-anywhere", "no folder of PATH has it"),
+        ("./nothing", "no such file"),
+        ("no-such-program-anywhere", "it is not in PATH"),
         ("plain.py", "write ./plain.py"),
-        ("./lost", "the interpreter that its first line names (#!) is not there"),
+        ("./lost", "the interpreter in its first line (#!) does not exist"),
         ("./plain.py", "make it executable (chmod +x ./plain.py), or name its interpreter"),
     ] {
         let error = complaint(&format!("external({command})"), folder.path());
@@ -263,7 +263,10 @@ fn an_exception_ends_the_run_with_its_traceback() {
     let output = busbar(&arguments, folder.path());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("1  easy"), "{text}");
-    assert!(text.contains(": external(python3 late.py): the policy gave up at "), "{text}");
+    assert!(
+        text.contains(": external(python3 late.py): the policy failed at simulated time "),
+        "{text}"
+    );
     assert!(text.contains("ValueError: boom"), "{text}");
 }
 

@@ -148,7 +148,7 @@ fn whatif_takes_a_zone_for_records_alone() {
     };
     assert!(whatif("two").is_ok());
     let refused = whatif("one").unwrap_err();
-    assert!(refused.contains("--zone is the time zone of records, and one is none"), "{refused}");
+    assert!(refused.contains("--zone is for accounting records, and one is a log"), "{refused}");
 }
 
 /// Files that Busbar writes itself are of the kind that reads them.

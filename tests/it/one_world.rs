@@ -286,7 +286,7 @@ fn freedoms_that_are_not_allowed_are_not_taken() {
     assert_eq!(
         unfit,
         ["caps,recaps,nodes", "caps,nodes"].map(|missing| {
-            format!("it cannot do without {missing}; allow that (--allow), or leave the policy out")
+            format!("it requires {missing}; allow that (--allow), or leave the policy out")
         })
     );
 }

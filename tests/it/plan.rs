@@ -102,7 +102,7 @@ fn the_answer_is_one_machine_with_its_price() {
         }
         let page = fs::read_to_string(folder.path().join("plan/report.html")).unwrap();
         assert!(page.contains(sentence.trim_end_matches('.')), "{sentence}");
-        assert!(page.contains("What the machine can do if jobs wait at all times"));
+        assert!(page.contains("Throughput with a full queue"));
     }
 }
 
@@ -114,7 +114,7 @@ fn nothing_is_recommended_where_nothing_can_be_told() {
     assert_eq!(plan["recommended"], Value::Null);
     let sentence = plan["recommendation"].as_str().unwrap();
     assert!(
-        sentence.starts_with("No number of nodes is recommended: 4.00 MW feed 40000"),
+        sentence.starts_with("No number of nodes is recommended: 4.00 MW supply 40000"),
         "{plan}"
     );
     let rows = fs::read_to_string(folder.path().join("plan/nodes.csv")).unwrap();

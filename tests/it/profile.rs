@@ -103,7 +103,7 @@ fn looking_at_somebody_elses_database_leaves_nothing_behind() {
     }
     let output = busbar(&["remove", "SP-MZ"], folder);
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains("may be read here and not changed; ask its owner"), "{message}");
+    assert!(message.contains("is read-only for you; ask its owner"), "{message}");
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
     set(0o644);
     answer(&["remove", "SP-MZ"], folder);

@@ -88,8 +88,8 @@ fn as_much_is_said_as_was_asked_for() {
     assert!(!usual.contains("note:"), "{usual}");
     assert_eq!(said(&["--quiet"]), "");
     let verbose = said(&["--verbose"]);
-    assert!(verbose.contains("note: results are kept in c"), "{verbose}");
-    let run = "note: easy on lublin(jobs=60), budget 60%, seed 1: its result was there";
+    assert!(verbose.contains("note: the cache is c"), "{verbose}");
+    let run = "note: easy on lublin(jobs=60), budget 60%, seed 1: result taken from the cache";
     assert!(verbose.contains(run) && verbose.contains("warning:"), "{verbose}");
 }
 
@@ -155,7 +155,7 @@ fn the_commands_of_the_snakefile_work() {
         assert!(run(&command).starts_with(&format!("shard {number}/3: ")));
     }
     let said = run(&comparison.replace("{input[0]}", "experiment.toml"));
-    assert!(said.contains("8 of them known from before"), "{said}");
+    assert!(said.contains("8 of them from the cache"), "{said}");
     for file in ["report.html", "results.csv"] {
         assert!(folder.path().join("results").join(file).is_file(), "{file}");
     }

@@ -193,7 +193,7 @@ fn jobs_are_steered_on_a_real_slurm() {
 
     let parts = ["-N1", "--wrap", "sleep 9", ":", "-N1"];
     let refused = running.try_submit(&parts, Some(NOBODY)).unwrap_err();
-    assert!(refused.contains("heterogeneous jobs are not handled"), "{refused}");
+    assert!(refused.contains("heterogeneous jobs are not supported"), "{refused}");
 
     // A user's job is held for Busbar, and its user cannot release it past that.
     let comment = "busbar app=lulesh slowdown=10% nodes=1-3;\nState=RUNNING|x";

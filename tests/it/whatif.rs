@@ -77,7 +77,7 @@ fn users_accounts_and_partitions_have_names_and_differences() {
     assert_eq!(line(&text, "anna"), ["anna", "1", "0.0 s", "0.0 s", "0.0 s", "0.0 s"]);
     assert_eq!(line(&text, "chem"), ["chem", "2", "15.0 s", "0.0 s", "5.0 min", "+5.0 min"]);
     assert_eq!(line(&text, "cpu"), ["cpu", "2", "15.0 s", "0.0 s", "5.0 min", "+5.0 min"]);
-    let lead = "On 5 January 2026, under a budget of 65%, jobs would have waited 3.3 min in the mean instead of 0.0 s \
+    let lead = "On 5 January 2026, under a budget of 65%, jobs would have waited 3.3 min on average instead of 0.0 s \
                 (+3.3 min), under the site";
     assert!(text.starts_with(lead), "{text}");
 
@@ -191,7 +191,7 @@ fn jobs_without_a_recorded_wait_are_counted_and_the_others_are_shown() {
     let arguments = ["--workload", "log.swf", "--machine", "site.toml", "--budget", "90%"];
     let text = text(&arguments, folder.path());
     assert_eq!(line(&text, "as recorded")[1], "30.0 s", "{text}");
-    let note = "note: jobs without a recorded start: 1 of 3; 'as recorded' leaves them out, with what they drew\n";
+    let note = "note: jobs without a recorded start: 1 of 3; 'as recorded' excludes them and their energy\n";
     assert!(text.contains(note) && !text.contains("does not say when jobs started"), "{text}");
     assert!(!text.contains("within the budget at all times"), "{text}");
     let json = answer(&arguments, folder.path());
@@ -222,7 +222,7 @@ fn without_a_machine_file_the_records_are_asked_and_nothing_is_made_up() {
     let text = text(&arguments, folder.path());
     // 160 W are not enough for the 200 W that both drew for nine and a half minutes.
     assert!(
-        text.contains("more than the budget for at least 9.5 min, by at least 40.0 W"),
+        text.contains("exceeded the budget for at least 9.5 min, by a peak of at least 40.0 W"),
         "{text}"
     );
     assert!(
@@ -231,8 +231,7 @@ fn without_a_machine_file_the_records_are_asked_and_nothing_is_made_up() {
     );
     let enough = self::text(&["--sacct", "records.txt", "--budget", "100%"], folder.path());
     assert!(
-        enough
-            .contains("what is known to have been drawn, 200.0 W at most, was within the budget;"),
+        enough.contains("the known power, 200.0 W at most, was within the budget;"),
         "{enough}"
     );
     assert!(!enough.contains("within the budget at all times"), "{enough}");
@@ -250,12 +249,9 @@ fn without_a_machine_file_the_records_are_asked_and_nothing_is_made_up() {
     // The built-in jobs have a number of processors, and no power.
     let assumed = self::text(&["--workload", "demo", "--budget", "80%"], folder.path());
     assert!(!assumed.contains("within the budget at all times"), "{assumed}");
-    assert!(assumed.contains("What its nodes draw is assumed"), "{assumed}");
+    assert!(assumed.contains("The power of its nodes is assumed"), "{assumed}");
     let error = mistake(&["--workload", "demo", "--budget", "20kW"], folder.path());
-    assert!(
-        error.contains("a limit in watts means nothing on a machine of which nobody says"),
-        "{error}"
-    );
+    assert!(error.contains("a limit in watts needs a machine whose power is known"), "{error}");
 }
 
 #[test]
@@ -266,13 +262,13 @@ fn a_budget_whose_cuts_fall_elsewhere_says_so() {
         text(&arguments, folder.path())
     };
     let summer = under("jun..aug: 65%, else 100%");
-    let none = "No cut of the budget falls into these records, on 5 January 2026: the rule 'jun..aug: 65%' never \
-                holds then, and the limit is 200.0 W all the time. ";
+    let none = "The budget has no cut during these records, on 5 January 2026: the rule 'jun..aug: 65%' never \
+    applies then, and the limit is 200.0 W all the time. ";
     assert!(summer.starts_with(none), "{summer}");
     let past = under("2020-01-05: 65%, else 100%");
     assert!(past.contains("the rule '2020-01-05: 65%' never holds then"), "{past}");
     let one_of_two = under("12:00-13:00: 65%, jun..aug: 80%, else 100%");
-    let note = "note: the rule 'jun..aug: 80%' of the budget never holds in these records, on 5 January 2026\n";
+    let note = "note: the rule 'jun..aug: 80%' of the budget never applies during these records, on 5 January 2026\n";
     assert!(one_of_two.contains(note) && !one_of_two.contains("No cut"), "{one_of_two}");
     fs::write(
         folder.path().join("summer.csv"),
@@ -280,10 +276,10 @@ fn a_budget_whose_cuts_fall_elsewhere_says_so() {
     )
     .unwrap();
     let rows = under("summer.csv");
-    assert!(rows.starts_with("No cut of the budget falls into these records"), "{rows}");
+    assert!(rows.starts_with("The budget has no cut during these records"), "{rows}");
     // It never falls, but it is always low.
     let low = under("jun..aug: 50%, else 65%");
-    assert!(low.starts_with("The limit does not change in these records"), "{low}");
+    assert!(low.starts_with("The limit does not change during these records"), "{low}");
     let held = under("12:00-13:00: 65%, else 100%");
     assert!(!held.contains("No cut") && !held.contains("never holds"), "{held}");
 }
@@ -315,10 +311,7 @@ fn the_hours_of_a_cut_are_compared_with_the_same_hours_without_it() {
     let peak = |name: &str| line(cuts, name)[3].trim_end_matches(" W").parse::<f64>().unwrap();
     assert!(peak("easy, no budget") > 180.0 && peak("easy, budget") < 130.0, "{cuts}");
     let constant = self::text(&[BUDGET, &["--window", "cuts"]].concat(), folder.path());
-    assert!(
-        constant.contains("note: --window cuts: the budget is the same at all times"),
-        "{constant}"
-    );
+    assert!(constant.contains("note: --window cuts: the budget never changes"), "{constant}");
 }
 
 /// The page shows what happened and what would have without a budget in its charts, compares jobs with that at once, and

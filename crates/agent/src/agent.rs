@@ -36,7 +36,7 @@ pub(crate) enum Role {
     Controller,
 }
 
-/// Who asks.
+/// The identity of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     /// The user or certificate, which holds leases.
@@ -202,7 +202,7 @@ impl Agent {
     fn check_controller(&mut self, peer: &Peer, now: Instant) -> Result<(), Refusal> {
         if peer.role != Role::Controller {
             let identity = &peer.identity;
-            let text = format!("{identity} may look, but not change anything on this node");
+            let text = format!("{identity} has read-only access to this node");
             return Err(refusal(RefusalKind::Forbidden, text));
         }
         self.check_lease(peer, now)
@@ -400,7 +400,7 @@ impl Agent {
         self.node.sample(unix_millis())
     }
 
-    /// Who counts on the caps, if anybody does.
+    /// The controller that relies on the caps, if any.
     pub(crate) fn controller(&self) -> Option<&Holder> {
         self.lease.as_ref().map(|lease| &lease.holder)
     }
@@ -427,7 +427,7 @@ pub enum Stopped {
     Restored(SetReport),
     /// The caps stay, because a controller counts on them.
     Kept {
-        /// Who that is.
+        /// The identity of that client.
         controller: String,
     },
 }

@@ -213,6 +213,6 @@ fn broken(address: &Address, error: &LinkError) -> ClientError {
 
 fn unexpected(address: &Address, what: &dyn std::fmt::Debug) -> ClientError {
     let text: String = format!("{what:?}").chars().take(80).collect();
-    let reason = format!("its answer does not fit ({text}); does it have another version?");
+    let reason = format!("its answer has an unknown form ({text}); is it another version?");
     ClientError::Broken { address: address.clone(), reason }
 }

@@ -106,7 +106,7 @@ pub enum ControlError {
         "no permission to {action} {place}: run the agent with rights to it (see 'busbar agent probe')"
     )]
     Denied {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The file or device.
         place: String,
@@ -128,15 +128,15 @@ pub enum ControlError {
     /// The kernel or driver refused.
     #[error("cannot {action} {place}: {reason}")]
     Refused {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The file or device.
         place: String,
         /// What the system said.
         reason: String,
     },
-    /// What was read makes no sense.
-    #[error("{place} shows '{text}', which is no number")]
+    /// The value that was read is invalid.
+    #[error("{place} contains '{text}', which is not a number")]
     Nonsense {
         /// The file or device.
         place: String,

@@ -50,7 +50,7 @@ pub struct ZoneShape {
     pub lowest: Watts,
     /// The highest limit, and the most that the zone draws.
     pub highest: Watts,
-    /// What it draws at least.
+    /// Its lowest power.
     pub idle: Watts,
 }
 
@@ -137,7 +137,7 @@ pub fn create(root: &Path, shape: Shape) -> io::Result<()> {
     Tree::write_zones(&folder, shape)?;
     set_demand(root, Watts::ZERO)?;
     // Last, so that a tree that was begun is no tree.
-    let note = "Nothing in this folder is measured: an emulator makes it up.".to_owned();
+    let note = "The values in this folder are emulated, not measured.".to_owned();
     replace(&folder, EMULATED, &serde_json::to_string_pretty(&Marker { note, shape })?)
 }
 

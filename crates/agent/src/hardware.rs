@@ -35,7 +35,7 @@ pub fn discover_by(places: &HardwarePlaces, clock: Clock) -> std::io::Result<Har
                 }
                 let root = places.powercap.display();
                 let text = format!(
-                    "{root} is no emulated tree ({error}); make one with: busbar agent emulate"
+                    "{root} is not an emulated tree ({error}); make one with: busbar agent emulate"
                 );
                 std::io::Error::new(error.kind(), text)
             })?;

@@ -1,4 +1,4 @@
-//! Which of several controllers with the same key somebody is.
+//! The instance of a controller, which distinguishes controllers with the same key.
 //!
 //! A certificate or a user says what a controller may do. Two daemons can have the same one, by mistake, and would
 //! then fight over the caps of the nodes. So each daemon also has an instance: a random text that it keeps, so that

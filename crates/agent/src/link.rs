@@ -27,7 +27,7 @@ pub(crate) enum LinkError {
     #[error("the other side closed the connection")]
     Closed,
     /// The peer does not read what is sent to it.
-    #[error("the other side does not read what is sent to it")]
+    #[error("the other side does not read its messages")]
     TooSlow,
     /// A message is too long.
     #[error(transparent)]

@@ -72,7 +72,7 @@ impl Meter {
             gaps: 0,
             gap_reason: String::new(),
             window: None,
-            power: Reading::unknown("nothing was measured yet", source),
+            power: Reading::unknown("no measurement yet", source),
         }
     }
 
@@ -123,9 +123,9 @@ impl Meter {
         let source = self.source.as_str();
         let value = Joules::from_microjoules(self.energy - mark.energy);
         match self.last {
-            None => Reading::unknown("nothing was measured yet", source),
+            None => Reading::unknown("no measurement yet", source),
             Some(_) if self.gaps != mark.gaps => Reading::unknown(self.gap_reason.clone(), source),
-            Some(last) if last.is_still => Reading::unknown("the counter stands still", source),
+            Some(last) if last.is_still => Reading::unknown("the counter does not advance", source),
             Some(_) if self.is_integrated && !self.is_emulated => {
                 Reading::Estimated { value, source: format!("{source}, integrated") }
             }
@@ -183,9 +183,9 @@ impl Meter {
             ));
         } else if is_still {
             if !last.is_still {
-                self.lose("the counter stands still".to_owned());
+                self.lose("the counter does not advance".to_owned());
             }
-            self.power = Reading::unknown("the counter stands still", &self.source);
+            self.power = Reading::unknown("the counter does not advance", &self.source);
         } else {
             self.energy += difference;
         }

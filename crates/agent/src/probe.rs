@@ -38,7 +38,7 @@ pub struct Probe {
 pub struct ProbedDomain {
     /// The domain.
     pub domain: Domain,
-    /// What it draws.
+    /// Its power.
     pub sample: DomainSample,
     /// Why its limit could not be changed, as far as that can be told without a try.
     pub obstacle: Option<String>,
@@ -144,7 +144,7 @@ fn advise_on_setup(config: &Config, advice: &mut Vec<String>) {
         folder.is_some_and(|here| rustix::fs::access(here, rustix::fs::Access::WRITE_OK).is_ok());
     if !may_write {
         advice.push(format!(
-            "{} cannot be written, and without it no limit is changed; name another folder with 'state'",
+            "{} cannot be written, so the agent changes no limit; name another folder with 'state'",
             config.state.display()
         ));
     }
@@ -168,7 +168,7 @@ impl Probe {
             let _ = writeln!(text, "  limit   {}", domain.effective);
             let _ = match domain.caps {
                 Some(caps) => writeln!(text, "  caps    {} to {}", caps.lowest, caps.highest),
-                None => writeln!(text, "  caps    none: it is only measured"),
+                None => writeln!(text, "  caps    none: power is only measured"),
             };
             let obstacle = probed.obstacle.as_ref().filter(|text| !domain.notes.contains(text));
             for note in domain.notes.iter().chain(obstacle) {

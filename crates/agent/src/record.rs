@@ -1,4 +1,4 @@
-//! What an agent must know after a restart: the limits that the site had, and the caps that a controller set.
+//! The state that an agent keeps for a restart: the site's own limits, and the caps that a controller set.
 //!
 //! It is one file, replaced as a whole. The site's limits are on disk before the first limit is changed.
 //! Later changes of caps are written without waiting for the disk: after a power failure the hardware has
@@ -38,7 +38,7 @@ pub(crate) struct Record {
     pub(crate) limits: BTreeMap<DomainName, SiteLimit>,
     /// The caps that a controller set, and that must not be exceeded.
     pub(crate) caps: BTreeMap<DomainName, Watts>,
-    /// Who counts on the caps.
+    /// The controller that relies on the caps.
     pub(crate) controller: Option<Controller>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct SiteLimit {
     pub(crate) limit: Limit,
 }
 
-/// Who counts on the caps.
+/// The controller that relies on the caps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Controller {
     /// The user or certificate.
@@ -75,7 +75,7 @@ pub enum RecordError {
     /// A file cannot be read or written.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// What was tried.
+        /// The attempted action.
         what: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -101,8 +101,8 @@ pub enum RecordError {
     },
     /// No agent has saved limits that could be restored.
     #[error(
-        "no agent has saved the limits of the site in {}; name the folder that the node's agent used with 'state', or \
-         restart the node, which restores them",
+        "no agent has saved the site's limits in {}; name the folder that the node's agent used with 'state', or \
+        restart the node, which restores them",
         path.display()
     )]
     NothingSaved {
@@ -117,14 +117,14 @@ pub enum RecordError {
     },
     /// The file cannot be understood.
     #[error(
-        "{} cannot be understood: {reason}. It holds the limits that the site had. If they are known or the node was \
-         restarted since, remove the file; the agent then takes the present limits for the site's",
+        "{} cannot be read: {reason}. It holds the site's own limits. If you know them, or the node was restarted \
+        since, remove the file; the agent then takes the current limits as the site's",
         path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }

@@ -56,9 +56,9 @@ pub enum TlsError {
     Format {
         /// The file.
         path: PathBuf,
-        /// What it should be.
+        /// The expected form.
         what: &'static str,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// Others can read a key, or own it.
@@ -69,7 +69,7 @@ pub enum TlsError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The mistake, and how to correct it.
         reason: String,
     },
     /// A name cannot stand in a certificate.

@@ -1,4 +1,4 @@
-//! What a controller and an agent say to each other: one JSON object a line.
+//! The protocol of controllers and agents: one JSON object per line.
 //!
 //! A client begins with [`Request::Hello`], and the agent answers with its inventory, or refuses a protocol
 //! of another major version. After that a client asks what it wants, each request with an `id` that the
@@ -69,7 +69,7 @@ pub enum Request {
     Set(Caps),
     /// Measure now. The answer is [`Answer::Sample`].
     Read,
-    /// Send a sample every so many milliseconds, rounded up to the agent's own period, and every event. The
+    /// Send a sample every this many milliseconds, rounded up to the agent's own period, and every event. The
     /// answer is [`Answer::Done`].
     Watch {
         /// The period in milliseconds.
@@ -159,7 +159,7 @@ pub enum Answer {
         /// How long the agent waits for the next sign of life, in milliseconds.
         lease: u64,
     },
-    /// What a job consumed.
+    /// The energy that a job consumed.
     Energy(JobEnergy),
     /// It is done, and there is nothing to tell.
     Done,
@@ -209,7 +209,7 @@ pub struct Inventory {
     pub safe: Option<Watts>,
     /// The longest lease that is granted, in milliseconds.
     pub longest_lease: u64,
-    /// Who holds the lease, if anybody does.
+    /// The holder of the lease, if any.
     pub controller: Option<String>,
     /// Whether an emulator stands behind some domain.
     pub emulated: bool,

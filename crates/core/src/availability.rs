@@ -58,7 +58,7 @@ pub struct Availability {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Limits {
     budget: Budget,
-    /// What the machine draws anyway.
+    /// The base power of the machine.
     base: Watts,
 }
 
@@ -73,7 +73,7 @@ impl Limits {
         signed(self.budget.lowest(from, Instant::NEVER).saturating_sub(self.base))
     }
 
-    /// The least limit that grants jobs so many milliwatts; none is needed for nothing.
+    /// The least limit that grants jobs this many milliwatts; none is needed for nothing.
     fn granting(&self, milliwatts: i64) -> Watts {
         match u64::try_from(milliwatts) {
             Ok(needed) if needed > 0 => self.base + Watts::from_milliwatts(needed),

@@ -43,7 +43,7 @@ pub enum Holds {
     Node(Watts),
 }
 
-/// Who is let in.
+/// The rule that admits or rejects jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
     /// Every job that can be fed somehow.
@@ -58,11 +58,11 @@ pub enum Admission {
 pub struct Knowledge {
     /// By application: how it is believed to run.
     pub laws: Vec<Arc<dyn Law>>,
-    /// What is set aside.
+    /// The power that is reserved for a job.
     pub holds: Holds,
     /// How much of the believed time a job gets as its limit, unless it runs as it was asked for.
     pub margin: Share,
-    /// Who is let in.
+    /// The rule that admits or rejects jobs.
     pub admission: Admission,
     /// What is known of what single jobs draw.
     pub draws: Draws,

@@ -45,14 +45,14 @@ pub struct Calendar(Zoned);
 pub enum NoCalendar {
     /// Nobody says.
     #[error(
-        "the workload does not say at which date it starts; say it, such as --start '2026-01-01 00:00 \
+        "the start date of the workload is unknown; give it, such as --start '2026-01-01 00:00 \
          Europe/Berlin'"
     )]
     NotSaid,
     /// The header of the log names no zone.
     #[error(
         "the log's header says when it starts (UnixStartTime {unix}), but not in which time zone \
-         (TimeZoneString); say it, such as --start '{start}[Europe/Berlin]'"
+         (TimeZoneString); give it, such as --start '{start}[Europe/Berlin]'"
     )]
     NoZone {
         /// The start in seconds since 1970.
@@ -63,7 +63,7 @@ pub enum NoCalendar {
     /// The zone of the header is none.
     #[error(
         "the log's header names the time zone '{name}' (TimeZoneString), which the IANA database does not \
-         have{hint} say it, such as --start '{start}[Europe/Berlin]'"
+         have{hint} give it, such as --start '{start}[Europe/Berlin]'"
     )]
     UnknownZone {
         /// What the header says.
@@ -83,16 +83,16 @@ pub enum StartError {
     NoZone(String),
     /// The zone is not known.
     #[error(
-        "'{name}' is no time zone of the IANA database{hint} write one such as Europe/Berlin, US/Pacific or UTC"
+        "'{name}' is not a time zone of the IANA database{hint} write one such as Europe/Berlin, US/Pacific or UTC"
     )]
     UnknownZone {
-        /// What was written.
+        /// The text as written.
         name: String,
         /// What may have been meant.
         hint: String,
     },
     /// The date and time are wrong.
-    #[error("'{0}' is no date and time; write such as '2026-01-01 00:00 Europe/Berlin'")]
+    #[error("'{0}' is not a date and time; write for example '2026-01-01 00:00 Europe/Berlin'")]
     NotATime(String),
     /// The clock never shows this time, or shows it twice.
     #[error(
@@ -104,7 +104,7 @@ pub enum StartError {
         zone: String,
         /// The time on the wall.
         local: DateTime,
-        /// How often.
+        /// How often the clock shows it.
         times: &'static str,
         /// What may have been meant.
         utc: Timestamp,
@@ -114,7 +114,7 @@ pub enum StartError {
         "'{text}' has an offset that {zone} does not have then; leave it out, as in '{local} {zone}'"
     )]
     WrongOffset {
-        /// What was written.
+        /// The text as written.
         text: String,
         /// The zone.
         zone: String,
@@ -221,7 +221,7 @@ impl Calendar {
         self.0.time_zone()
     }
 
-    /// What the time zone is called: by its name, or by its offset.
+    /// The name of the time zone, or its offset.
     pub fn zone_name(&self) -> String {
         let offset = || self.0.offset().to_string();
         self.zone().iana_name().map_or_else(offset, str::to_owned)
@@ -279,7 +279,7 @@ impl RunDates {
     /// The longest time for which they are.
     const LONGEST: Instant = Instant::from_millis(1000 * 366 * 24 * 3_600_000);
 
-    /// The dates of a run of which nobody knows any.
+    /// A run without dates.
     pub fn unknown() -> Self {
         RunDates { calendar: Err(NoCalendar::NotSaid), until: Instant::ZERO }
     }

@@ -61,9 +61,9 @@ pub enum CallError {
     /// The text does not have the form of a call.
     #[error("'{text}': {why}; write name or name(key=value, key=value)")]
     Form {
-        /// What was written.
+        /// The text as written.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// There is no such parameter.
@@ -71,7 +71,7 @@ pub enum CallError {
     UnknownParameter {
         /// The name before the parentheses.
         name: String,
-        /// What was written.
+        /// The text as written.
         key: String,
         /// What may have been meant, in words.
         hint: String,

@@ -31,7 +31,7 @@ impl Line {
         self.start = LENGTH;
     }
 
-    /// What was written.
+    /// The text as written.
     #[inline(always)]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start..]

@@ -3,8 +3,8 @@
 //! Simulated or live, a driver tells the dispatch what happened, lets the policy decide, and gets
 //! back what was really done. A decision that is wrong in any way changes nothing.
 //!
-//! The model is the driver's and is lent for each call: a live driver meets jobs that nobody knew of
-//! when it began, and its model learns of them in between.
+//! The model belongs to the driver and is lent for each call: a live driver meets jobs that were unknown when it
+//! began, and its model learns of them in between.
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::freedom::Freedom;

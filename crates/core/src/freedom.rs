@@ -72,7 +72,7 @@ impl Freedoms {
     /// All freedoms.
     pub const ALL: Freedoms = Freedoms(0x3f);
 
-    /// What is allowed where nobody says: everything but giving jobs up.
+    /// What is allowed by default: everything but giving jobs up.
     pub const USUAL: Freedoms = Freedoms(Freedoms::ALL.0 & !Freedoms::of(&[Freedom::Drops]).0);
 
     /// The set of these freedoms.
@@ -102,7 +102,7 @@ impl Freedoms {
     }
 }
 
-/// What both have.
+/// The freedoms in both sets.
 impl BitAnd for Freedoms {
     type Output = Freedoms;
 
@@ -111,7 +111,7 @@ impl BitAnd for Freedoms {
     }
 }
 
-/// What either has.
+/// The freedoms in either set.
 impl BitOr for Freedoms {
     type Output = Freedoms;
 
@@ -143,7 +143,7 @@ impl fmt::Display for Freedoms {
 /// Why text names no freedoms.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{name}' is no freedom{hint} write all, none, or some of {valid} with commas between them"
+    "'{name}' is not a freedom{hint} write all, none, or a list of {valid}, separated by commas"
 )]
 pub struct UnknownFreedom {
     name: String,

@@ -38,7 +38,7 @@ impl Default for Site {
     }
 }
 
-/// What a machine type is for.
+/// The purpose of a machine type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
     /// It runs some task types, and those fast.
@@ -50,11 +50,11 @@ pub enum Purpose {
 /// Machines that are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineType {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// How many there are.
+    /// Their number.
     pub machines: u32,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
 }
 
@@ -69,12 +69,12 @@ pub struct PState {
     pub number: u8,
     /// How long it takes.
     pub time: Span,
-    /// What it draws meanwhile.
+    /// Its power meanwhile.
     pub power: Watts,
 }
 
 impl PState {
-    /// What it consumes.
+    /// Its energy.
     #[inline]
     pub fn energy(&self) -> Joules {
         self.power.over(self.time)

@@ -23,7 +23,7 @@ pub struct Job {
     pub nodes: u32,
     /// How many processors it asks for, where nodes have several; on whole nodes it may get more.
     pub processors: u32,
-    /// Who submitted it, where the log says so.
+    /// The user who submitted it, if the log names one.
     pub user: Option<UserId>,
     /// The group or the account that it belongs to, where the log says so.
     pub group: Option<GroupId>,
@@ -89,7 +89,7 @@ impl NodeRange {
         self.most.get()
     }
 
-    /// Whether so many nodes are neither too few nor too many.
+    /// Whether this many nodes are neither too few nor too many.
     pub fn contains(self, nodes: u32) -> bool {
         (self.fewest()..=self.most()).contains(&nodes)
     }

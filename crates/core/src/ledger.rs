@@ -1,4 +1,4 @@
-//! The ledger: nodes and power held, by whom and until when. It cannot be overdrawn.
+//! The ledger records which jobs hold which nodes and power, and until when. It cannot be overdrawn.
 //!
 //! Every job, simulated or live, gets its nodes and watts here and nowhere else. A claim that
 //! does not fit is a typed [`Violation`] and changes nothing. All sums are exact integers; in
@@ -46,7 +46,7 @@ pub struct Ledger {
     limit: Watts,
     /// When the next limit comes into force.
     next_limit: Instant,
-    /// What the machine draws now without any job.
+    /// The present power of the machine without jobs.
     base_power: Watts,
     /// What jobs hold, without the base power.
     held: Watts,
@@ -358,7 +358,7 @@ impl Ledger {
         &self.budget
     }
 
-    /// Who holds what, by the time it is expected back.
+    /// The allocations of running jobs, by expected end.
     #[inline]
     pub fn running(&self) -> &Running {
         &self.running

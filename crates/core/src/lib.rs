@@ -58,7 +58,7 @@
 //! | [`model`] | operating points, menus, how jobs respond |
 //! | [`world`] | how long jobs really take and what they really draw |
 //! | [`freedom`] | what may be done to a job |
-//! | [`switching`] | when nodes that nobody needs are switched off |
+//! | [`switching`] | when idle nodes are switched off |
 //! | [`queue`] | the waiting jobs, indexed |
 //! | [`ledger`] | what is held, and what is free |
 //! | [`policy`] | who runs next, and how: one file per policy, and your own |

@@ -183,7 +183,7 @@ impl Index<(usize, usize)> for Symmetric {
     }
 }
 
-/// Who changes one half changes the other.
+/// A change of one half also changes the other.
 impl IndexMut<(usize, usize)> for Symmetric {
     fn index_mut(&mut self, (row, column): (usize, usize)) -> &mut f64 {
         &mut self.elements[row * self.size + column]

@@ -31,7 +31,7 @@ pub use parts::{CLASSES, Parts};
 /// A homogeneous machine.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Machine {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     /// How many nodes it has; at least one.
     pub nodes: u32,
@@ -41,7 +41,7 @@ pub struct Machine {
     pub sockets_per_node: u32,
     /// What a node draws while it runs a job in the top gear, on top of the base power.
     pub node_power: Watts,
-    /// What the machine draws at all times beside its nodes, whether jobs run or not.
+    /// The constant power of the machine besides its nodes, with or without jobs.
     pub base_power: Watts,
     /// What else is said of its nodes.
     pub details: Details,
@@ -62,8 +62,8 @@ pub struct Machine {
 pub enum MachineError {
     /// The text is neither a count nor a file.
     #[error(
-        "machine '{0}': write a number of processors (1024), cab (64 nodes of two sockets), catalyst \
-         (600 processors that are not alike), or the path of a .toml machine file or of a .csv file \
+        "machine '{0}': write a number of processors (1024), cab (64 nodes of two sockets), catalyst (600 \
+        processors with manufacturing variation), or the path of a .toml machine file or of a .csv file \
          of curves"
     )]
     Unknown(String),
@@ -81,13 +81,13 @@ pub enum MachineError {
     TooLarge {
         /// The figure, by its name.
         what: &'static str,
-        /// What it is.
+        /// The quantity in question.
         value: String,
-        /// What it may be.
+        /// The valid values.
         most: String,
     },
     /// A node that draws nothing cannot be budgeted.
-    #[error("'power.node' is 0W: a node that draws nothing cannot be budgeted; give its real draw")]
+    #[error("'power.node' is 0W: the power of a node must be above zero; give its real draw")]
     NoPower,
     /// An idle node that draws as much as a busy one.
     #[error(
@@ -96,48 +96,48 @@ pub enum MachineError {
     TooMuch {
         /// The part of a node, by its name in the file.
         what: &'static str,
-        /// What it is.
+        /// The quantity in question.
         part: Watts,
-        /// What a busy node draws.
+        /// The power of a busy node.
         whole: Watts,
     },
     /// Two say what a busy node draws, and differ.
     #[error(
         "'dvfs.gears': a node draws {drawn} in the fastest one, but 'power.node', with the GPUs, is {node_power}; \
-         they are the same"
+        they must be equal"
     )]
     OtherDraw {
         /// What it draws in the fastest gear.
         drawn: Watts,
-        /// What a busy node draws.
+        /// The power of a busy node.
         node_power: Watts,
     },
     /// An idle node draws more than a busy one under the lowest cap.
     #[error(
         "'power.idle' is {idle}, but a busy node under the lowest cap draws {busy} ('power.rest', and the first \
-         of 'caps.levels' or what is assumed for it); an idle node draws no more than that"
+         of 'caps.levels' or its default); an idle node cannot draw more"
     )]
     IdleAboveBusy {
-        /// What an idle node draws.
+        /// The power of an idle node.
         idle: Watts,
-        /// What a busy one draws.
+        /// The power of a busy node.
         busy: Watts,
     },
     /// A node that is off draws more than an idle one.
     #[error(
-        "'off.power' is {off}, but an idle node draws {idle} ('power.idle' or what is assumed for it); a node that is \
-         off draws no more than that"
+        "'off.power' is {off}, but an idle node draws {idle} ('power.idle', or its default); a node that is off \
+        cannot draw more"
     )]
     OffAboveIdle {
-        /// What a node draws that is off.
+        /// The power of a node that is off.
         off: Watts,
-        /// What an idle node draws.
+        /// The power of an idle node.
         idle: Watts,
     },
     /// Caps that cannot be set.
     #[error(
         "'caps.levels': {wrong}; write caps from the lowest to the highest, each above 0W; the highest of them is \
-         {highest} ('power.node' less 'power.rest'), which is as good as none"
+         {highest} ('power.node' less 'power.rest'), which has no effect"
     )]
     NoLevels {
         /// Which of them, and what is wrong with it.
@@ -164,8 +164,8 @@ pub enum MachineError {
     NodesOfSeveral,
     /// More of processors that are not alike.
     #[error(
-        "a machine whose processors were measured one by one cannot have another number of them: \
-         nobody knows the curves of others"
+        "a machine with measured curves for each processor cannot have another number of processors, because \
+        their curves are unknown"
     )]
     Measured,
     /// Nodes of several kinds where one is needed.
@@ -189,7 +189,7 @@ pub enum MachineError {
     NoPartition {
         /// The machine.
         machine: String,
-        /// What was asked for.
+        /// The requested value.
         wanted: String,
         /// What may have been meant, in words.
         hint: String,
@@ -212,13 +212,13 @@ pub enum MachineError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The place of the mistake, and the reason.
         why: String,
     },
 }
 
 impl Machine {
-    /// What a busy node is taken to draw where nobody says.
+    /// What a busy node is taken to draw by default.
     pub const ASSUMED_NODE_POWER: Watts = Watts::from_watts(100);
 
     /// The largest machine, ten times any that was ever built.
@@ -263,18 +263,18 @@ impl Machine {
         }
     }
 
-    /// A machine of processors like those of LLNL's Catalyst: made up, no two alike.
+    /// A machine of processors like those of LLNL's Catalyst: synthetic, no two alike.
     pub fn catalyst(processors: u32, seed: u64) -> Result<Self, MachineError> {
         if processors > catalyst::MOST_PROCESSORS {
             return Err(MachineError::TooLarge {
-                what: "the number of made-up processors",
+                what: "the number of synthetic processors",
                 value: processors.to_string(),
                 most: catalyst::MOST_PROCESSORS.to_string(),
             });
         }
         let machine = Machine::of_processors(processors)?;
         let variation = Some(Arc::new(Catalyst::processors_of(processors, seed)));
-        let name = format!("{processors} processors like Catalyst's, made up");
+        let name = format!("{processors} synthetic processors like Catalyst's");
         let (node_power, power_is_assumed) = (catalyst::RATED, false);
         Machine { name, node_power, power_is_assumed, variation, ..machine }.validated()
     }
@@ -344,7 +344,7 @@ impl Machine {
         self.nodes.saturating_mul(self.processors_per_node)
     }
 
-    /// What is drawn when no job runs.
+    /// The power without jobs.
     pub fn floor(&self) -> Watts {
         self.base_power + self.node().idle * self.nodes
     }

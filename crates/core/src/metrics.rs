@@ -133,7 +133,7 @@ pub struct Summary {
     pub work_node_s: f64,
     /// The power budget, its mean over the makespan if it changes.
     pub budget_w: Option<f64>,
-    /// Share of the budget's energy that was drawn.
+    /// Share of the budget's energy that was used.
     pub budget_used: Option<f64>,
     /// The most power ever drawn.
     pub peak_power_w: f64,
@@ -337,8 +337,8 @@ impl Summary {
     pub fn unknown_tariff(&self) -> Option<String> {
         let seconds = self.tariff_unknown_s?;
         Some(format!(
-            "the price or the carbon intensity of {seconds:.0} s of the run is not known, so what all of it costs or \
-             emits is not said; give a longer series, or add 'repeat' to it"
+            "the price or the carbon intensity of {seconds:.0} s of the run is unknown, so no total cost or \
+            emission is reported; give a longer series, or add 'repeat' to it"
         ))
     }
 
@@ -346,8 +346,8 @@ impl Summary {
     pub fn unknown_outdoor(&self) -> Option<String> {
         let seconds = self.outdoor_unknown_s?;
         Some(format!(
-            "the temperature outdoors is not known for {seconds:.0} s of the run, for which the highest PUE counts; give \
-             a longer series, or add 'repeat' to it"
+            "the outdoor temperature is unknown for {seconds:.0} s of the run, for which the highest PUE counts; \
+            give a longer series, or add 'repeat' to it"
         ))
     }
 

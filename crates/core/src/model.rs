@@ -44,7 +44,7 @@ pub struct OperatingPoint {
     /// How long the job is believed to hold them; its limit. At least
     /// [`OperatingPoint::SHORTEST`].
     pub time: Span,
-    /// What all of them draw together.
+    /// Their total power.
     pub power: Watts,
 }
 
@@ -72,7 +72,7 @@ impl OperatingPoint {
 pub struct Outcome {
     /// How long it would run if nothing stopped it.
     pub run_time: Span,
-    /// What it draws.
+    /// Its power.
     pub power: Watts,
 }
 
@@ -210,7 +210,7 @@ pub trait Model: Send + Sync {
         self.menu(id, job).iter().any(is_fed)
     }
 
-    /// The fastest way to run a job on at most so many nodes within so much power. Of ways that
+    /// The fastest way to run a job on at most this many nodes within so much power. Of ways that
     /// are equally fast, the one that draws least.
     fn fastest(&self, id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<TimedPoint> {
         let menu = self.menu(id, job);
@@ -346,7 +346,7 @@ pub struct TimedPoint {
 /// Bounds for a way to run a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Within {
-    /// At most so many nodes.
+    /// At most this many nodes.
     pub nodes: u32,
     /// At most so much power.
     pub power: Watts,

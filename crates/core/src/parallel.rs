@@ -18,7 +18,7 @@ pub fn in_parallel<Task: Sync, Done: Send>(
     on_threads(all_cores(), tasks, work, progress)
 }
 
-/// The same on so many threads. The answer does not depend on how many there are.
+/// The same on this many threads. The answer does not depend on how many there are.
 pub fn on_threads<Task: Sync, Done: Send>(
     threads: NonZeroUsize,
     tasks: &[Task],

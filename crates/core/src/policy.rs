@@ -111,7 +111,7 @@ pub trait Policy {
 /// A job that has ended, as far as one can learn from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PastJob {
-    /// Who submitted it.
+    /// The user who submitted it.
     pub user: Option<UserId>,
     /// How many nodes it asked for.
     pub nodes: u32,
@@ -209,12 +209,10 @@ impl DropReason {
     pub fn reason(self) -> &'static str {
         match self {
             DropReason::Unsaid => "dropped by the policy",
-            DropReason::LowUtility => {
-                "dropped: worth too little by the time they could be complete"
-            }
+            DropReason::LowUtility => "dropped: their utility at completion would be too low",
             DropReason::NoMachine => "dropped: no machine can run them",
-            DropReason::NoEnergy => "dropped: there is no energy",
-            DropReason::NeverFed => "dropped: the budget never feeds them, even alone",
+            DropReason::NoEnergy => "dropped: the energy budget is used up",
+            DropReason::NeverFed => "dropped: they exceed every limit of the budget",
         }
     }
 }

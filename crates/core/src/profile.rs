@@ -49,16 +49,16 @@ pub struct Row {
     pub configuration: Configuration,
     /// How long it takes.
     pub time: Span,
-    /// What all sockets of all its nodes draw together.
+    /// The total power of all sockets of all its nodes.
     pub power: Watts,
-    /// Who says so.
+    /// The origin of the values.
     pub origin: Origin,
 }
 
 /// All that is known of one application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Profile {
-    /// What it is called.
+    /// Its name.
     pub application: String,
     /// By configuration, ascending, each configuration once.
     pub rows: Vec<Row>,
@@ -77,7 +77,7 @@ impl Origin {
     pub const ALL: [Origin; 4] =
         [Origin::Measured, Origin::Emulated, Origin::Bound, Origin::Predicted];
 
-    /// What it is called in files.
+    /// Its name in files.
     pub fn name(self) -> &'static str {
         match self {
             Origin::Measured => "measured",

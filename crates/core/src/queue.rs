@@ -42,13 +42,13 @@ pub use ordered::{Ordered, Place};
 pub struct Fit {
     /// Nodes that are free now.
     pub free: u32,
-    /// Of those, nodes nobody has reserved.
+    /// Of those, nodes without a reservation.
     pub extra: u32,
     /// Time until the reservation.
     pub window: Span,
     /// Power that is free now.
     pub power: Watts,
-    /// Of that, power nobody has reserved.
+    /// Of that, power without a reservation.
     pub extra_power: Watts,
 }
 
@@ -366,7 +366,7 @@ impl Search<'_> {
         self.next_block(block, &fit).map(|(block, fits)| job_at(block, fits))
     }
 
-    /// Who may fit in a block, one bit each.
+    /// The jobs of a block that may fit, one bit each.
     #[inline(always)]
     fn in_block<W: AsRef<[Bounds]>>(self, block: usize, fit: &IndexFit<W>) -> u16 {
         self.queue.blocks[block].may_fit(fit, self.draws.map(|draws| draws.block(block)))
@@ -446,7 +446,7 @@ impl Search<'_> {
 /// The waiting jobs that may fit some room, from [`Queue::all_that_fit`].
 pub struct Fitting<'a> {
     queue: &'a Queue,
-    /// `None` if there is nobody or no room.
+    /// `None` if no job fits, or there is no room.
     fit: Option<IndexFit<[Bounds; 1]>>,
     block: usize,
     /// Those of the present block that were not handed out yet.
@@ -479,7 +479,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A job that draws so many watts for each of its nodes.
+    /// A job that draws this many watts for each of its nodes.
     type Asks = (u32, u32, u32);
 
     fn footprint((nodes, seconds, watts): Asks) -> Footprint {

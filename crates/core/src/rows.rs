@@ -35,7 +35,7 @@ pub enum TableError {
         line: usize,
         /// The column.
         field: &'static str,
-        /// What is wrong with it, and what to write instead.
+        /// The mistake, and what to write instead.
         why: String,
     },
     /// The rows are fine one by one, but not together: some are missing, or there are none.
@@ -43,7 +43,7 @@ pub enum TableError {
     Whole {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The mistake, and how to correct it.
         why: String,
     },
 }

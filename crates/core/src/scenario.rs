@@ -40,7 +40,7 @@ pub struct Scenario<'a> {
     pub world: Option<&'a World>,
     /// What the policy makes use of beyond starting jobs as they were asked for, where that is said.
     pub freedoms: Option<Freedoms>,
-    /// What the machine may draw.
+    /// The power budget of the machine.
     pub budget: Budget,
     /// The share of every limit that is kept back from the policy, because jobs may draw more than is
     /// believed. The policy may ask for more.
@@ -51,7 +51,7 @@ pub struct Scenario<'a> {
     pub energy: Option<EnergyBudget>,
     /// Which nodes fail when.
     pub outages: Outages,
-    /// When nodes that nobody needs are switched off, if they are.
+    /// When idle nodes are switched off, if they are.
     pub switch_off: Option<SwitchOff>,
     /// When the policy is asked.
     pub events: Events,
@@ -76,7 +76,7 @@ pub struct Simulated {
     pub plain_bsld: Option<f64>,
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The run itself.

@@ -132,7 +132,7 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Switching nodes off that nobody needs, by this rule.
+    /// Switching idle nodes off, by this rule.
     pub fn switch_off(mut self, rule: Option<SwitchOff>) -> Self {
         self.switch_off = rule;
         self
@@ -254,7 +254,7 @@ struct Engine<'a> {
     at_end: (NodeTimes, Joules),
     /// What the site draws, if it is said what cooling takes.
     site: Option<SiteMeter<'a>>,
-    /// Who switches nodes off, if anybody does.
+    /// The rule that switches nodes off, if any.
     switching: Option<Switching>,
     /// What it costs, if anybody asks.
     tally: Option<Box<Tally<'a>>>,
@@ -414,7 +414,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Nodes that nobody needs are switched off, and others on, if there is a rule for that.
+    /// Switches idle nodes off, and others on, if there is a rule for that.
     #[inline]
     fn switch_nodes(&mut self) {
         if let Some(switching) = &mut self.switching {

@@ -1,4 +1,4 @@
-//! What somebody who misspelled a name may have meant.
+//! Suggestions for misspelled names.
 
 /// The known name that is most like what was written, if any is like it: at most two letters in five are
 /// wrong, missing or too many, one in names of three or four letters, and none in shorter ones. Of several

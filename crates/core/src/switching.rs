@@ -1,4 +1,4 @@
-//! When nodes that nobody needs are switched off: a rule of the site, for every policy alike.
+//! When idle nodes are switched off: a rule of the site, for every policy alike.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ pub struct SwitchOff {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SwitchOffError {
     /// It has another form.
-    #[error("'{0}' is no rule for switching nodes off; write 'idle for 10min, keep 5 spare'")]
+    #[error("'{0}' is not a rule for switching nodes off; write 'idle for 10min, keep 5 spare'")]
     Form(String),
     /// The length of time is wrong.
     #[error("idle for how long: {0}")]

@@ -26,13 +26,14 @@ pub use spec::{RateSpec, SeriesSpec, parse_carbon, parse_outdoor, parse_price};
 pub enum TariffError {
     /// The text is none of the forms.
     #[error(
-        "'{text}' is no {what}; write it with its unit ({example}), as rules ('weekdays 07:00-20:00: {example}, else \
+        "'{text}' is not a valid {what}; write it with its unit ({example}), as rules ('weekdays 07:00-20:00: \
+        {example}, else \
          {example}'), or as the path of a .csv file, with FILE:COLUMN for one of its columns{why}"
     )]
     Unknown {
-        /// What was written.
+        /// The text as written.
         text: String,
-        /// What it should be.
+        /// The expected form.
         what: &'static str,
         /// How that is written.
         example: &'static str,
@@ -40,17 +41,17 @@ pub enum TariffError {
         why: String,
     },
     /// The rate is of something else.
-    #[error("'{text}' is no {what}; write such as {example}")]
+    #[error("'{text}' is not a valid {what}; write for example {example}")]
     OtherMeasure {
-        /// What is wanted.
+        /// The wanted quantity.
         what: &'static str,
-        /// What was written.
+        /// The text as written.
         text: String,
         /// How it is written.
         example: &'static str,
     },
     /// Rates of several kinds.
-    #[error("{one} and {other} have different units; write all of them in the same")]
+    #[error("{one} and {other} have different units; use one unit for all")]
     Mixed {
         /// One of them.
         one: Rate,
@@ -63,7 +64,7 @@ pub enum TariffError {
     /// The file is wrong.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// Dates are needed, and nobody knows them.
+    /// Dates are needed, but unknown.
     #[error("dates are needed, and {0}")]
     NoCalendar(NoCalendar),
     /// Something is wrong with one part of it.
@@ -71,7 +72,7 @@ pub enum TariffError {
     Of {
         /// The part.
         of: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         why: Box<TariffError>,
     },
@@ -89,11 +90,11 @@ pub enum TariffError {
          'repeat' to use the series again and again ('{text} repeat')"
     )]
     NotCovered {
-        /// What the series covers.
+        /// The period of the series.
         series: String,
-        /// What the log covers.
+        /// The period of the log.
         log: String,
-        /// What was written.
+        /// The text as written.
         text: String,
     },
 }
@@ -184,11 +185,11 @@ impl<V: Copy> Curve<V> {
 /// All that is counted of a run, beside its energy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tariff {
-    /// What energy costs.
+    /// The price of energy.
     pub price: Option<Curve>,
-    /// What is emitted for it.
+    /// The carbon intensity of energy.
     pub carbon: Option<Curve>,
-    /// What the highest quarter of an hour of each month costs.
+    /// The price of the highest 15-minute average of each month.
     pub demand: Option<(DemandCharge, Months)>,
     /// The temperature outdoors, on which cooling may depend.
     pub outdoor: Option<Curve<Celsius>>,
@@ -213,11 +214,11 @@ impl Tariff {
 /// A tariff as it is written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TariffSpec {
-    /// What energy costs.
+    /// The price of energy.
     pub price: Option<RateSpec>,
-    /// What is emitted for it.
+    /// The carbon intensity of energy.
     pub carbon: Option<RateSpec>,
-    /// What the highest quarter of an hour of each month costs.
+    /// The price of the highest 15-minute average of each month.
     pub demand: Option<DemandCharge>,
     /// The temperature outdoors.
     pub outdoor: Option<SeriesSpec<Celsius>>,

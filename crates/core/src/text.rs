@@ -21,8 +21,8 @@ const CHUNK: usize = 64 << 10;
 /// A line is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "line {line} has more than {LONGEST_LINE} bytes, so this is not the text file it should be; \
-     check the file, or break the line"
+    "line {line} has more than {LONGEST_LINE} bytes, so this is probably not the right file; check the file, or \
+    break the line"
 )]
 pub struct LongLine {
     /// Which one, from 1.
@@ -85,7 +85,7 @@ impl<R: Read> Pieces<R> {
     }
 }
 
-/// Where the first line begins that is too long. An end of a line among so many bytes after the beginning of another
+/// Where the first line begins that is too long. An end of a line among this many bytes after the beginning of another
 /// line shows that none in between is, so few of them are looked at.
 fn too_long(text: &[u8]) -> Option<usize> {
     let mut begin = 0;

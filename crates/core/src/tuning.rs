@@ -66,7 +66,7 @@ pub struct Past {
     pub repertoire: Repertoire,
     /// What policies may do and believe.
     pub rules: Rules,
-    /// What the machine may draw.
+    /// The power budget of the machine.
     pub budget: Budget,
     /// Where random numbers start.
     pub seed: u64,
@@ -94,7 +94,7 @@ pub struct Figures {
     pub max_wait_s: f64,
 }
 
-/// Figures are never NaN: nobody has any if no job ran.
+/// Figures are never NaN: there are none if no job ran.
 impl Eq for Figures {}
 
 impl Figures {
@@ -111,7 +111,7 @@ impl Figures {
         })
     }
 
-    /// Jobs that never ran: they are in no mean, and delayed nobody.
+    /// Jobs that never ran: they are in no mean, and delayed no other job.
     fn left_out(&self) -> u64 {
         self.jobs.saturating_sub(self.completed + self.killed)
     }
@@ -147,7 +147,7 @@ pub struct Candidate {
     pub second: Figures,
 }
 
-/// What came of all candidates.
+/// The results of all candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuning {
     /// Those that could run, best first.
@@ -177,7 +177,7 @@ pub enum Advice {
 #[derive(Debug, thiserror::Error)]
 pub enum TuningError {
     /// There are too few jobs.
-    #[error("{0} finished jobs are too few to choose by; at least {FEWEST_JOBS} are needed")]
+    #[error("{0} finished jobs are too few; at least {FEWEST_JOBS} are needed")]
     TooFew(usize),
     /// The applications do not run on the machine.
     #[error(transparent)]
@@ -193,7 +193,7 @@ pub enum TuningError {
     /// The budget leaves nothing for jobs.
     #[error("{0}")]
     NoPower(String),
-    /// Whoever watched did not want any more of it.
+    /// The caller stopped it.
     #[error("interrupted")]
     BrokenOff,
 }
@@ -381,7 +381,7 @@ impl Tuning {
             return format!("the first half of the jobs alone would have kept {}", present.policy);
         }
         format!(
-            "the first half of the jobs alone would have chosen {}; on the second half, which had no part in that: {}",
+            "the first half of the jobs alone would have chosen {}; on the second half: {}",
             chosen.policy,
             instead(&chosen.second, &present.second)
         )
@@ -393,27 +393,28 @@ impl Tuning {
         let mut cautions = Vec::new();
         if self.advice() == Advice::Unsure {
             cautions.push(format!(
-                "the gain may be chance: it is not at least {:.0} % in each half of the jobs, and for the \
-                 choice of the first half on the second",
+                "the gain may be chance: it is below {:.0} % in one half of the jobs, or for the choice of the \
+                first half on the second",
                 NOTABLE * 100.0
             ));
         }
         if best.all.jobs < FEW_JOBS {
-            cautions
-                .push(format!("only {} jobs were replayed; more of them tell more", best.all.jobs));
+            cautions.push(format!(
+                "only {} jobs were replayed; more jobs give a more reliable answer",
+                best.all.jobs
+            ));
         }
         let (killed, before) = (best.all.killed, present.all.killed);
         if killed > before {
             cautions.push(format!(
-                "{killed} jobs are ended at their limit instead of {before}: they take longer than the policy \
-                 believes"
+                "{killed} jobs are ended at their limit instead of {before}: they take longer than the policy predicts"
             ));
         }
         let longer = |one: f64, other: f64| one > other * (1.0 + NOTABLE);
         if longer(best.all.p99_wait_s, present.all.p99_wait_s)
             || longer(best.all.max_wait_s, present.all.max_wait_s)
         {
-            cautions.push("some jobs wait longer than before: see the longest waits".to_owned());
+            cautions.push("some jobs wait longer than before; see the longest waits".to_owned());
         }
         cautions
     }

@@ -354,7 +354,7 @@ pub enum QuantityError {
         hint = meant::quantity(.text, &ENERGY_UNITS, &["MJ", "GJ"]), valid = listed(&ENERGY_UNITS)
     )]
     UnknownEnergyUnit {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
     /// The unit is missing or unknown.
@@ -363,7 +363,7 @@ pub enum QuantityError {
         hint = meant::quantity(.text, &POWER_UNITS, &["W", "kW"]), valid = listed(&POWER_UNITS)
     )]
     UnknownUnit {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
     /// A limit of power has neither a unit nor the sign of a share.

@@ -28,7 +28,7 @@ pub struct Processors {
 /// An application, as it runs on each processor.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Application {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its curve on each processor, in the order of [`Processors::names`].
     pub curves: Vec<Curve>,

@@ -1,4 +1,4 @@
-//! The world: how long jobs really take and what they really draw, whoever decides about them.
+//! The world: how long jobs really take and how much power they really draw, under any policy.
 //!
 //! It is a property of the workload and the machine, never of a policy, and is put together from
 //!
@@ -165,7 +165,7 @@ impl World {
         self.parts.are_unlike() || !self.measured.is_empty()
     }
 
-    /// The table of so many nodes.
+    /// The table of this many nodes.
     pub fn node_table(&self, nodes: u32) -> NodeTable {
         NodeTable::new(&self.parts, nodes, self.applications.len())
     }

@@ -43,7 +43,7 @@ impl ActiveBudget {
             Err(error) => {
                 tracing::error!(
                     error,
-                    "an operator's budget cannot be used; the configured one holds"
+                    "an operator's budget is invalid; the configured one is in force"
                 );
                 None
             }
@@ -137,7 +137,7 @@ mod tests {
         let back = restarted.set_override(None, &machine, &clock).unwrap();
         assert!(!back.is_limited());
         for (text, what) in [
-            ("weekdays: 60%", "budget 'weekdays: 60%': no rule holds on"),
+            ("weekdays: 60%", "budget 'weekdays: 60%': no rule applies on"),
             ("lots", "write watts (6500W)"),
             ("feed.csv", "write watts (6500W)"),
         ] {

@@ -422,7 +422,7 @@ impl Capped {
             if let Some(path) = &kept.node.demand
                 && let Err(error) = emulate::write_demand(path, power)
             {
-                tracing::warn!(node = kept.info.name, %error, "an emulated node cannot be told what its job draws");
+                tracing::warn!(node = kept.info.name, %error, "the power of a job cannot be set on an emulated node");
             }
         }
     }
@@ -490,14 +490,14 @@ impl Capped {
         let hindrance = match range {
             None => Some("it cannot be capped; see 'busbar agent probe' there".to_owned()),
             Some((least, _)) if least > lowest => Some(format!(
-                "its lowest cap is {least}, and jobs may be given {lowest}; raise the lowest cap of the machine"
+                "its lowest cap is {least}, and the machine allows {lowest}; raise the lowest cap of the machine"
             )),
             Some(_) if inventory.safe.is_some_and(|safe| safe > lowest) => Some(format!(
-                "its safe cap is above {lowest}, with which nodes without a job count; lower 'caps.safe' there, or raise \
-                 the lowest cap of the machine"
+                "its safe cap is above {lowest}, the cap with which idle nodes count; lower 'caps.safe' there, or \
+                raise the lowest cap of the machine"
             )),
             Some((_, most)) if most < highest => Some(format!(
-                "its highest cap is {most}, and jobs may be given {highest}; lower the highest cap of the machine"
+                "its highest cap is {most}, and the machine allows {highest}; lower the highest cap of the machine"
             )),
             Some(_) => None,
         };
@@ -613,7 +613,7 @@ impl Engine for Capped {
             tracing::warn!(
                 node = kept.info.name,
                 cap = %kept.cap,
-                "its agent has not confirmed its cap for longer than a lease; it counts as one that has it"
+                "its agent has not confirmed its cap for longer than a lease; the cap counts as set"
             );
         }
         for report in self.inner.reports() {

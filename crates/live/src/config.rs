@@ -63,7 +63,7 @@ pub struct Config {
     pub takeover: Span,
     /// What to do if jobs cannot be slowed down enough for the budget.
     pub last_resort: LastResort,
-    /// When nodes that nobody needs are switched off; never if `None`.
+    /// When idle nodes are switched off; never if `None`.
     pub switch_off: Option<SwitchOff>,
     /// How long a job may take to end before it is killed.
     pub kill_after: Span,
@@ -130,8 +130,8 @@ impl Web {
         match self.listen {
             Some(at) if !at.ip().is_loopback() && self.tls.is_none() && !self.plain => {
                 Err(format!(
-                    "{at} can be reached from other machines, and without TLS tokens could be read on the way; give \
-                 web.certificate and web.key, listen on 127.0.0.1, or say web.plain = true"
+                    "{at} is reachable from other machines, and without TLS others could read tokens; set \
+                    web.certificate and web.key, listen on 127.0.0.1, or set web.plain = true"
                 ))
             }
             _ => Ok(()),

@@ -122,8 +122,8 @@ struct Share {
 pub enum ControllerError {
     /// A job runs on a node that the machine does not have.
     #[error(
-        "job {job} runs on nodes that this machine does not have, or that another job has; start the daemon \
-         with the machine that it had, let the job end or cancel it, and change the machine then"
+        "job {job} runs on nodes that this machine does not have, or that another job has; start the daemon with \
+        its previous machine, let the job end or cancel it, and then change the machine"
     )]
     NoSuchNode {
         /// The job's number.

@@ -72,8 +72,8 @@ pub enum DaemonError {
 }
 
 /// Why nodes cannot be switched off.
-const CANNOT_SWITCH: &str = "switch_off: what runs jobs here cannot switch nodes; leave the key out, or start the \
-                             daemon anew with another engine";
+const CANNOT_SWITCH: &str = "switch_off: this engine cannot switch nodes; leave the key out, or restart the \
+daemon with another engine";
 
 /// Reads the configuration again, and returns the new setup and budget, where so many nodes that are not the daemon's draw from
 /// the same budget.
@@ -243,7 +243,7 @@ impl Daemon {
                 Err(EngineError::Unclear { .. }) => self.unresolved.push(attempt),
                 Err(error) => {
                     // It counts as running until the engine can tell.
-                    tracing::error!(%attempt, %error, "cannot be found; it counts as running");
+                    tracing::error!(%attempt, %error, "not found; it counts as running");
                     self.unresolved.push(attempt);
                 }
             }
@@ -425,14 +425,14 @@ impl Daemon {
             Ok(()) => {
                 let unstarted = self.pipeline.extend(acts, self.engine.lowered().begun);
                 for attempt in unstarted {
-                    let reason = "there was no power for it any more";
+                    let reason = "its power is no longer available";
                     self.controller.never_started(now, attempt, reason, false);
                 }
                 self.act(now);
                 if let Some(since) = self.unwritten_since.take() {
                     tracing::warn!(
                         for_ms = now.since(since).millis(),
-                        "state can be written again"
+                        "the state can be written again"
                     );
                     // Some jobs were made to draw less than the database says.
                     self.controller.resend_settings();
@@ -441,13 +441,13 @@ impl Daemon {
             }
             Err(error) => {
                 if self.unwritten_since.is_none() {
-                    tracing::error!(%error, "state cannot be written; nothing is started meanwhile");
+                    tracing::error!(%error, "the state cannot be written; no job starts until it can");
                     self.unwritten_since = Some(now);
                 }
                 self.lower(&acts);
                 let message = match error {
-                    StoreError::Gone { .. } => format!("it could not be written down: {error}"),
-                    _ => format!("it could not be written down: {error}; try again later"),
+                    StoreError::Gone { .. } => format!("the state could not be written: {error}"),
+                    _ => format!("the state could not be written: {error}; try again later"),
                 };
                 self.start_over(now)?;
                 Ok(Err(Refusal { kind: RefusalKind::Unwritten, message }))
@@ -488,10 +488,13 @@ impl Daemon {
         });
         match done {
             Ok(()) => {
-                tracing::info!(policy = %self.controller.setup().decider.spec(), "configuration read again");
+                tracing::info!(policy = %self.controller.setup().decider.spec(), "configuration reloaded");
             }
             Err(error) => {
-                tracing::error!(error, "the new configuration cannot be used; the old one stays");
+                tracing::error!(
+                    error,
+                    "the new configuration is invalid; the old one stays in force"
+                );
                 self.controller.notice(now, format!("configuration not reloaded: {error}"));
             }
         }
@@ -527,7 +530,7 @@ impl Daemon {
         match self.store.shrink(MOST_PAGES) {
             Ok(true) => self.pace.prune_again(),
             Ok(false) => (),
-            Err(error) => tracing::warn!(%error, "the state cannot be made smaller"),
+            Err(error) => tracing::warn!(%error, "the state file cannot be shrunk"),
         }
     }
 

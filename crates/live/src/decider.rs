@@ -36,7 +36,7 @@ pub enum DeciderError {
         policy: PolicySpec,
     },
     /// The policy cannot decide on this machine.
-    #[error("'{policy}' cannot decide here: {why}")]
+    #[error("the policy '{policy}' cannot be used here: {why}")]
     Unfit {
         /// The policy.
         policy: PolicySpec,

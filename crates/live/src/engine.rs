@@ -202,7 +202,7 @@ pub enum EngineError {
         attempt: Attempt,
     },
     /// The engine cannot tell yet what became of the attempt.
-    #[error("job {attempt}: it is not known yet what became of it")]
+    #[error("job {attempt}: its result is not known yet")]
     Unclear {
         /// The attempt.
         attempt: Attempt,
@@ -242,7 +242,7 @@ pub enum Order {
     Set {
         /// The attempt.
         attempt: Attempt,
-        /// What it is to have.
+        /// Its new allocation.
         allotment: Allotment,
         /// How long the job is expected to stand still while it moves to other nodes.
         pause: Span,
@@ -349,21 +349,21 @@ pub enum Report {
     Measured {
         /// The node's number.
         node: u32,
-        /// What it draws.
+        /// Its power.
         power: Measurement,
     },
     /// A node that was being [switched](Engine::switch) is there.
     Switched {
         /// The node's number.
         node: u32,
-        /// What it is now.
+        /// Its present state.
         to: Power,
     },
     /// What a job consumed is known. This comes after its end, if at all.
     Consumed {
         /// The attempt.
         attempt: Attempt,
-        /// What it consumed.
+        /// The energy that it consumed.
         consumption: Consumption,
     },
 }

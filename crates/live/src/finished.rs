@@ -71,7 +71,7 @@ impl FromStr for Place {
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = text.split_once('.');
         let parts = parts.and_then(|(ended, job)| Some((ended.parse().ok()?, job.parse().ok()?)));
-        let wrong = || format!("'{text}' is no place in the list; write what 'next' said");
+        let wrong = || format!("'{text}' is not a position in the list; use the value of 'next'");
         parts.map(|(ended, job)| Place { ended, job }).ok_or_else(wrong)
     }
 }

@@ -74,8 +74,8 @@ impl Outlook {
             return Err(malformed(format!("--percent {percent}: write 1 to 100")));
         }
         let mut assumptions = vec![match percent {
-            100 => "every job takes its whole time limit, and may end sooner".to_owned(),
-            _ => format!("every job takes {percent} % of the time it asked for"),
+            100 => "every job takes its whole time limit; real jobs may end sooner".to_owned(),
+            _ => format!("every job takes {percent} % of its time limit"),
         }];
         if let Some(policy) = question.assumed_policy()? {
             self.assume_policy(policy, &mut assumptions)?;
@@ -104,11 +104,9 @@ impl Outlook {
         future.pass(wanted)?;
         assumptions.extend(match future.fates.values().filter(|fate| fate.is_slowed).count() {
             0 => None,
-            1 => {
-                Some("1 job is slowed down, and takes as much longer as the model says".to_owned())
-            }
+            1 => Some("1 job is slowed down, and takes longer, as the model predicts".to_owned()),
             slowed => Some(format!(
-                "{slowed} jobs are slowed down, and take as much longer as the model says"
+                "{slowed} jobs are slowed down, and take longer, as the model predicts"
             )),
         });
         let lines = self.entries.iter().map(|entry| ForecastLine {

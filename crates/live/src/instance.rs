@@ -21,7 +21,7 @@ pub fn kept_in(state: &TrustedFolder) -> Result<Instance, TrustError> {
         match String::from_utf8_lossy(&bytes).trim().parse() {
             Ok(known) => return Ok(known),
             Err(why) => {
-                tracing::warn!(file = %path.display(), "{why}; agents will take this daemon for another one");
+                tracing::warn!(file = %path.display(), "{why}; agents will treat this daemon as a different one");
             }
         }
     }

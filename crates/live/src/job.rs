@@ -498,7 +498,7 @@ pub enum EventKind {
     Limit {
         /// The limit, the machine's own draw included; `None` if there is no limit.
         power: Option<Watts>,
-        /// What the machine draws without any job.
+        /// The power of the machine without jobs.
         base: Watts,
     },
     /// A job was submitted.

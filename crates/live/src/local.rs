@@ -209,7 +209,7 @@ impl Local {
                 let _ = watched.follow_up(present);
             }
             if is_tending && let Err(error) = watched.tend(present.as_ref()) {
-                tracing::debug!(%error, "a warden could not be seen to");
+                tracing::debug!(%error, "a warden could not be checked");
             }
         }
         let Some(present) = present else { return Ok(Vec::new()) };

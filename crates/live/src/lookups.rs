@@ -23,7 +23,7 @@ const MOST_WAITING: usize = 32;
 /// The number of finished jobs that are looked at for one answer.
 const MOST_LOOKED_AT: u32 = 4000;
 
-/// The number of finished jobs in an answer if nobody says.
+/// The number of finished jobs in an answer by default.
 const USUAL_JOBS: u32 = 100;
 
 /// A question that needs the database, and who gets the answer.
@@ -41,7 +41,7 @@ pub(super) enum Question {
     History(Query),
     /// Jobs that are over.
     Finished(FinishedQuery),
-    /// What jobs took that are over.
+    /// The energy of finished jobs.
     Usage(UsageQuery),
 }
 
@@ -129,7 +129,7 @@ fn usage(reader: &Reader, query: UsageQuery, viewer: Viewer) -> Result<Reply, St
     let refused = |kind, message: &str| Ok(Reply::Error(Refusal::new(kind, message)));
     if query.by == By::Account && viewer.is_nobody() {
         let message =
-            "accounts are shown to users only; use a token with the role user or operator";
+            "accounts are visible to users only; use a token with the role user or operator";
         return refused(RefusalKind::Forbidden, message);
     }
     let day = |seconds: i64| Store::day_of(seconds.saturating_mul(1000));
@@ -138,7 +138,7 @@ fn usage(reader: &Reader, query: UsageQuery, viewer: Viewer) -> Result<Reply, St
     let first = query.since.map_or(last - 29, day);
     if last < first || last - first >= MOST_DAYS {
         let message = format!(
-            "a period is 1 to {MOST_DAYS} days, and the last one is not before the first; ask for another one"
+            "a period has 1 to {MOST_DAYS} days, and its last day is not before its first; ask for another period"
         );
         return refused(RefusalKind::Malformed, &message);
     }

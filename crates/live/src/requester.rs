@@ -2,7 +2,7 @@
 
 use super::job::Owner;
 
-/// Who asks. It is the one thing that decides what they may do and see.
+/// The identity of a client, which alone determines what the client may do and see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Requester {
     /// Anybody: they have no jobs, and see what everybody may see.

@@ -212,7 +212,7 @@ impl Scheduler {
         self.ids.get(&number).is_some_and(|id| self.dispatch.queue().contains(*id))
     }
 
-    /// Whether so many jobs in the list are over that it should be rebuilt.
+    /// Whether this many jobs in the list are over that it should be rebuilt.
     pub(super) fn is_stale(&self) -> bool {
         self.over > 1000 && self.over > self.jobs.len() / 2
     }

@@ -62,9 +62,8 @@ pub enum ServeError {
     },
     /// Jobs are running that the database does not know.
     #[error(
-        "jobs run that the state does not know ({strays}; job.attempt): the file is probably an older one \
-         than they are. Nobody would count their power. End their processes, which are named in {}, or put \
-         back the file that knows them, and start again",
+        "jobs run that are not in the state ({strays}; job.attempt), so their power would not be counted; the \
+        file is probably older than they are. End their processes, which are listed in {}, or restore the newer file, and start again",
         path.display()
     )]
     Strays {
@@ -74,7 +73,7 @@ pub enum ServeError {
         path: PathBuf,
     },
     /// The path of the program, which is needed to start wardens, is not known.
-    #[error("cannot find out where this program is, which has to watch over jobs")]
+    #[error("cannot find the path of this program, which has to supervise jobs")]
     Program(#[source] io::Error),
     /// The keys for agents cannot be used.
     #[error(transparent)]
@@ -89,7 +88,7 @@ pub enum ServeError {
     #[error(transparent)]
     Beside(BoxedError),
     /// Agents cannot be spoken to.
-    #[error("cannot begin to speak to agents")]
+    #[error("cannot start the connections to agents")]
     Agents(#[source] io::Error),
     /// Signals cannot be received.
     #[error("cannot listen to signals")]
@@ -353,10 +352,10 @@ pub fn stand_by(config: &Config) -> Result<Lease, ServeError> {
     let length = Duration::from_millis(config.takeover.millis());
     let lease = Store::stand_by(&state, length, |host| {
         if leader.as_deref() != Some(host) {
-            tracing::info!(state = %state.path().display(), "standing by; the daemon on {host} leads");
+            tracing::info!(state = %state.path().display(), "on standby; the daemon on {host} leads");
             leader = Some(host.to_owned());
         }
-        service.turned(|| format!("stands by; the daemon on {host} leads"));
+        service.turned(|| format!("on standby; the daemon on {host} leads"));
     })?;
     tracing::info!("this daemon leads now");
     Ok(lease)
@@ -464,7 +463,7 @@ fn restore(server: &mut Server, why: Look, in_the_way: &mut Option<String>) {
     let now = match server.restore(why == Look::Asked) {
         Ok(false) => None,
         Ok(true) => {
-            tracing::warn!("the socket was removed; it is there again");
+            tracing::warn!("the socket was removed; it was created again");
             None
         }
         Err(error) => {

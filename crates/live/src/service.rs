@@ -46,7 +46,7 @@ impl Service {
         match Service::at(&name, watchdog.map(Duration::from_micros)) {
             Ok(service) => service,
             Err(error) => {
-                tracing::warn!(%error, socket = %name.display(), "cannot speak to the service manager");
+                tracing::warn!(%error, socket = %name.display(), "cannot reach the service manager");
                 Service::nobody()
             }
         }
@@ -85,7 +85,7 @@ impl Service {
 
     /// Reports that the daemon is about to stop.
     pub(super) fn stopping(&self) {
-        self.tell("STOPPING=1\nSTATUS=stopping; jobs run on");
+        self.tell("STOPPING=1\nSTATUS=stopping; jobs continue");
     }
 
     /// Reports that the loop is alive, with its status, if that is due.

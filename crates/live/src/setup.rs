@@ -28,7 +28,7 @@ pub struct Setup {
     pub decider: Decider,
     /// How long a job may take to end before it is killed.
     pub kill_after: Span,
-    /// When nodes that nobody needs are switched off, if they are.
+    /// When idle nodes are switched off, if they are.
     pub switch_off: Option<SwitchOff>,
     /// What to do if jobs cannot be slowed down enough.
     pub last_resort: LastResort,

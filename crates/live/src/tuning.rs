@@ -98,7 +98,7 @@ impl Tuner {
         let result = match self.under_way.as_ref()?.result.try_recv() {
             Ok(result) => result,
             Err(TryRecvError::Empty) => return None,
-            Err(TryRecvError::Disconnected) => Err("the replay broke down".to_owned()),
+            Err(TryRecvError::Disconnected) => Err("the replay failed".to_owned()),
         };
         self.under_way = None;
         Some(match result {
@@ -107,7 +107,7 @@ impl Tuner {
                 self.proposal = Some(proposal);
                 text
             }
-            Err(why) => format!("tuning has failed, and nothing is proposed: {why}"),
+            Err(why) => format!("tuning failed, so there is no proposal: {why}"),
         })
     }
 

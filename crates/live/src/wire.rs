@@ -103,7 +103,7 @@ impl Protocol {
         };
         let version = env!("CARGO_PKG_VERSION");
         Some(format!(
-            "the request is of protocol {self}, and this daemon (Busbar {version}) speaks {PROTOCOL}; {advice}"
+            "the request is of protocol {self}, and this daemon (Busbar {version}) uses {PROTOCOL}; {advice}"
         ))
     }
 }
@@ -306,7 +306,7 @@ pub enum Reply {
     History(Vec<HistoryLine>),
     /// Jobs that are over, the latest first.
     Finished(Finished),
-    /// What jobs took that are over.
+    /// The energy of finished jobs.
     Usage(Usage),
     /// The forecast.
     Forecast(Forecast),
@@ -567,7 +567,7 @@ pub struct MeasuredPower {
     pub power: Watts,
     /// How many nodes that are.
     pub nodes: u32,
-    /// Whether an emulator made up some of it.
+    /// Whether part of it is emulated.
     pub emulated: bool,
 }
 

@@ -59,7 +59,7 @@ pub struct Variation {
     pub agreeing: Option<f64>,
 }
 
-/// What came of repeating a paper's experiments.
+/// The results of repeating a paper's experiments.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Reproduction {
     /// The numbers, in the order of the paper.

@@ -58,7 +58,7 @@ pub enum ReproduceError {
         "{processors} processors are too few: a job of a quarter of them has 16 at least, so measure {needed}"
     )]
     TooFew {
-        /// How many there are.
+        /// Their number.
         processors: usize,
         /// How many there must be.
         needed: usize,

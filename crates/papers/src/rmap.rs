@@ -60,7 +60,7 @@ pub enum ReproduceError {
          caps, or numbers of nodes or cores"
     )]
     NothingToChoose {
-        /// What the tables are called.
+        /// The name of the tables.
         tables: String,
     },
     /// No configuration fits the machine.

@@ -104,7 +104,7 @@ pub struct Figures {
     pub event_worst_us: f64,
 }
 
-/// What came of repeating the experiments.
+/// The results of the repeated experiments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// How many days were drawn.

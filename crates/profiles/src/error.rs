@@ -33,8 +33,8 @@ pub enum StoreError {
     },
     /// A later version of the program made it.
     #[error(
-        "{} was made by a newer busbar: its tables have form {version}, and this busbar knows forms \
-         up to {known}; use the newer one, or export with it and import the table here",
+        "{} was made by a newer busbar: its tables have version {version}, and this busbar supports versions up \
+        to {known}; use the newer busbar, or export with it and import the table here",
         path.display()
     )]
     TooNew {
@@ -64,13 +64,15 @@ pub enum StoreError {
         configuration: Configuration,
     },
     /// An application may not be called this.
-    #[error("{application:?} is no name for an application; write a word or more on one line")]
+    #[error("{application:?} is not a valid application name; write one or more words on one line")]
     BadName {
         /// What it was called.
         application: String,
     },
     /// A row says what cannot be.
-    #[error("{application} on {configuration}: the {field} must be above zero, and not absurd")]
+    #[error(
+        "{application} on {configuration}: the {field} must be above zero and below the maximum"
+    )]
     BadRow {
         /// The application, by its name.
         application: String,
@@ -97,8 +99,7 @@ pub enum StoreError {
     },
     /// The file may be read and not written.
     #[error(
-        "the profile database {} may be read here and not changed; ask its owner, or copy it into \
-         one of your own: 'busbar profile export' and 'import'",
+        "the profile database {} is read-only for you; ask its owner, or copy it: 'busbar profile export' and 'import'",
         path.display()
     )]
     ReadOnly {
@@ -108,7 +109,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// Another program holds the file.
-    #[error("somebody else is writing to the profile database {}; try again", path.display())]
+    #[error("another process is writing to the profile database {}; try again", path.display())]
     Busy {
         /// The file.
         path: PathBuf,

@@ -107,7 +107,7 @@ pub(super) fn error(path: &Path, source: rusqlite::Error) -> StoreError {
 /// The file changed while it was read without a lock.
 pub(super) fn changed(path: &Path) -> StoreError {
     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
-    error(path, rusqlite::Error::SqliteFailure(code, Some("it changed meanwhile".to_owned())))
+    error(path, rusqlite::Error::SqliteFailure(code, Some("it changed in the meantime".to_owned())))
 }
 
 /// The database and the files that SQLite keeps beside it.

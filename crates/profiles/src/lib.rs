@@ -46,7 +46,7 @@ pub struct Store {
 pub struct Entry {
     /// Its number, in the order in which applications came. Jobs name them by it.
     pub number: NonZeroU32,
-    /// What it is called.
+    /// Its name.
     pub application: String,
     /// How many of its rows are measured.
     pub measured: usize,

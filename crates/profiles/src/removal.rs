@@ -13,7 +13,7 @@ pub enum Removal {
     Predicted,
 }
 
-/// What was removed.
+/// The number of removed rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Rows of configurations that were run: measured, emulated and bounded ones.

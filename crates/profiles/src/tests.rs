@@ -98,10 +98,10 @@ fn all_or_nothing() {
         refused(&[new.clone(), profile("SP", &[measured(1, 10), measured(2, 10)])]),
         "SP on 2 nodes × 16 cores at 115W is already measured"
     );
-    assert!(refused(&[new.clone(), profile(" ", &[])]).contains("no name for an application"));
+    assert!(refused(&[new.clone(), profile(" ", &[])]).contains("not a valid application name"));
     assert_eq!(
         refused(&[new.clone(), profile("SP", &[measured(3, 0)])]),
-        "SP on 3 nodes × 16 cores at 115W: the time must be above zero, and not absurd"
+        "SP on 3 nodes × 16 cores at 115W: the time must be above zero and below the maximum"
     );
     // Nor is a number used up by what was undone, or by nothing.
     let nothing = profile("nothing", &[]);
@@ -138,7 +138,7 @@ fn other_files_are_told_from_ours() {
 
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let (error, created) = both(&path);
-    assert!(error.contains("newer busbar: its tables have form 7"), "{error}");
+    assert!(error.contains("newer busbar: its tables have version 7"), "{error}");
     assert_eq!(created, Err(error));
 
     for (name, content) in [("text", "application,nodes\n".repeat(100)), ("empty", String::new())] {
@@ -228,7 +228,7 @@ fn somebody_who_writes_is_waited_for_and_then_named() {
     let other = Connection::open(folder.path().join("profiles.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = store.import(&[profile("SP", &[measured(1, 1)])], Existing::Refuse).unwrap_err();
-    assert!(error.to_string().starts_with("somebody else is writing to"), "{error}");
+    assert!(error.to_string().starts_with("another process is writing to"), "{error}");
     assert!(error.to_string().ends_with("try again"), "{error}");
 }
 

@@ -15,7 +15,7 @@ use crate::model::Partition;
 use crate::setup::{self, Mode, Site};
 use crate::version::Version;
 
-/// Jobs that ended are remembered for at least so many seconds, or Busbar may never see how they ended.
+/// Jobs that ended are remembered for at least this many seconds, or Busbar may never see how they ended.
 const LEAST_JOB_AGE: u64 = 30;
 
 /// How a point is.
@@ -33,11 +33,11 @@ pub enum Verdict {
 /// One point that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Point {
-    /// What was looked at.
+    /// The checked item.
     pub what: &'static str,
     /// How it is.
     pub verdict: Verdict,
-    /// What was found.
+    /// The result.
     pub found: String,
     /// What to do; empty if nothing.
     pub to_do: String,
@@ -123,10 +123,8 @@ fn to_do_for(error: &SlurmError) -> String {
         SlurmError::Unreachable { .. } => {
             "start slurmctld, or set SLURM_CONF to the cluster's slurm.conf"
         }
-        SlurmError::Timeout { .. } => {
-            "look why slurmctld does not answer: its log, and 'scontrol ping'"
-        }
-        _ => "see that 'scontrol show config' works for this user",
+        SlurmError::Timeout { .. } => "check the log of slurmctld, and 'scontrol ping'",
+        _ => "make sure that 'scontrol show config' works for this user",
     }
     .to_owned()
 }
@@ -143,8 +141,8 @@ fn of_version(version: Version) -> Point {
     match version.is_newer_than_tried() {
         true => advice(
             what,
-            format!("Slurm {version}, which Busbar was not tried with"),
-            "try it with a partition that nobody needs first",
+            format!("Slurm {version}, which was not tested with Busbar"),
+            "test it on a partition without users first",
         ),
         false => fine(what, format!("Slurm {version}")),
     }
@@ -223,23 +221,18 @@ fn of_script(values: &Values, site: &Site) -> Point {
     };
     let expected = setup::job_submit(site);
     if setup::is_off(&site.off_file) {
-        let found =
-            format!("{} says off, so that the plug-in does nothing", site.off_file.display());
-        return advice(
-            what,
-            found,
-            "remove the file, or start the daemon, when Busbar is to work again",
-        );
+        let found = format!("{} says off, so the plug-in does nothing", site.off_file.display());
+        return advice(what, found, "remove the file, or start the daemon, to use Busbar again");
     }
     if text == expected {
-        return fine(what, format!("{} is the one for this site", path.display()));
+        return fine(what, format!("{} is up to date", path.display()));
     }
     let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     match first(&text) == first(&expected) {
         true => advice(
             what,
             format!("{} has other values", path.display()),
-            format!("if they are not meant to be so: {print}"),
+            format!("if that is not intended: {print}"),
         ),
         false
             if text.contains("busbar_submit")
@@ -279,16 +272,18 @@ fn of_hooks(values: &Values) -> Vec<Point> {
                 format!("chmod 755 {path}, on every node"),
             ),
             Ok(_) => fine(what, path),
-            Err(_) => {
-                advice(what, format!("{path} is not on this host"), "see that it is on every node")
-            }
+            Err(_) => advice(
+                what,
+                format!("{path} is not on this host"),
+                "make sure that it is on every node",
+            ),
         }
     };
     let flags = match values.has("PrologFlags", "Alloc") {
         true => fine("PrologFlags", values.get("PrologFlags")),
         false => missing(
             "PrologFlags",
-            "Alloc is not among them, so that a prolog may run late",
+            "Alloc is not among them, so a prolog may run late",
             "write PrologFlags=Alloc into slurm.conf and restart slurmctld",
         ),
     };
@@ -329,10 +324,10 @@ fn of_whole_nodes(partition: &Partition, printed: &str, version: Version) -> Poi
     let says_so =
         ["OverSubscribe=EXCLUSIVE", "Exclusive=NODE", "Exclusive=TOPO", "ExclusiveTopo=YES"];
     match line.split(' ').any(|word| says_so.contains(&word)) {
-        true => fine(what, format!("{name} gives whole nodes")),
+        true => fine(what, format!("{name} allocates whole nodes")),
         false => advice(
             what,
-            format!("{name} lets jobs share nodes; the plug-in asks for whole ones"),
+            format!("{name} lets jobs share nodes; the plug-in requests whole ones"),
             format!("write {} into the line of partition {name}", version.whole_nodes()),
         ),
     }
@@ -347,10 +342,10 @@ fn of_overlap(other: &Partition, ours: &[Partition]) -> Option<Point> {
     Some(missing(
         "partitions",
         format!(
-            "{name} shares nodes with {} and is not Busbar's, so that its jobs start beyond the budget",
+            "{name} shares nodes with {} and is not managed by Busbar, so its jobs are outside the budget",
             with.name
         ),
-        format!("name it with --partition {name} as well, or give it nodes of its own"),
+        format!("name it with --partition {name} as well, or give it separate nodes"),
     ))
 }
 

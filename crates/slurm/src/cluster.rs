@@ -60,12 +60,12 @@ impl JobUpdate {
         if let Some(comment) = &self.comment
             && job.comment.as_deref().unwrap_or("") != comment.trim()
         {
-            return Some("the job's comment is another one".to_owned());
+            return Some("the job has another comment".to_owned());
         }
         if let Some(comment) = &self.admin_comment
             && job.admin_comment.as_deref().unwrap_or("") != comment.trim()
         {
-            return Some("the administrator's comment is another one".to_owned());
+            return Some("the job has another administrator's comment".to_owned());
         }
         if let Some(licences) = &self.licences
             && job.licences != *licences

@@ -20,7 +20,7 @@ use crate::version::Version;
 /// How long Slurm may take to find nodes by which a job grows.
 const GROWING: Duration = Duration::from_secs(10);
 
-/// So many jobs are read one by one.
+/// This many jobs are read one by one.
 const FEW_JOBS: usize = 10;
 
 /// A cluster through `squeue`, `scontrol`, `scancel` and `salloc`.
@@ -261,7 +261,7 @@ impl Cluster for Commands {
         // Slurm takes the hold of a job that began a moment ago, too, for when it is queued again; it runs on.
         let is_free =
             |job: &Job| !job.state.is_waiting() || matches!(job.hold, None | Some(Hold::User));
-        self.for_jobs(|some| Act::Hold(some).call(), jobs, is_free, "no admin hold keeps them back")
+        self.for_jobs(|some| Act::Hold(some).call(), jobs, is_free, "they have no admin hold")
     }
 
     fn hold_unread(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {

@@ -7,9 +7,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum SlurmError {
     /// A program of Slurm is not there or cannot be run.
-    #[error(
-        "cannot run {program}; is Slurm installed, and is its folder of programs the right one?"
-    )]
+    #[error("cannot run {program}; is Slurm installed, and is the folder of its programs correct?")]
     Program {
         /// The program.
         program: String,
@@ -19,7 +17,7 @@ pub enum SlurmError {
     /// There was no answer in time, so that nobody knows whether it was done.
     #[error("{what}: no answer within {} s; does slurmctld run, and is it busy?", within.as_secs_f64())]
     Timeout {
-        /// What was tried.
+        /// The attempted action.
         what: String,
         /// How long the caller waited.
         within: Duration,
@@ -27,31 +25,31 @@ pub enum SlurmError {
     /// Nobody answers.
     #[error("{what}: slurmctld cannot be reached ({text}); does it run, and is SLURM_CONF right?")]
     Unreachable {
-        /// What was tried.
+        /// The attempted action.
         what: String,
         /// What Slurm says.
         text: String,
     },
     /// There is no such job (any more).
-    #[error("{what}: Slurm knows no such job")]
+    #[error("{what}: Slurm has no such job")]
     NoSuchJob {
-        /// What was tried.
+        /// The attempted action.
         what: String,
     },
     /// There is no such node, partition or reservation.
     #[error("{what}: Slurm does not know it ({text})")]
     NotFound {
-        /// What was tried.
+        /// The attempted action.
         what: String,
         /// What Slurm says.
         text: String,
     },
     /// The user may not do it.
     #[error(
-        "{what}: Slurm does not allow it ({text}); it takes root, SlurmUser or a Slurm operator"
+        "{what}: Slurm does not allow it ({text}); it needs root, SlurmUser or a Slurm operator"
     )]
     Denied {
-        /// What was tried.
+        /// The attempted action.
         what: String,
         /// What Slurm says.
         text: String,
@@ -59,25 +57,25 @@ pub enum SlurmError {
     /// Slurm refused for another reason.
     #[error("{what}: Slurm refuses: {text}")]
     Refused {
-        /// What was tried.
+        /// The attempted action.
         what: String,
         /// What Slurm says.
         text: String,
     },
     /// Slurm reported success, and it was not done.
-    #[error("{what}: Slurm reported success, and {found}")]
+    #[error("{what}: Slurm reported success, but {found}")]
     NotDone {
-        /// What was tried.
+        /// The attempted action.
         what: String,
-        /// What was found instead.
+        /// The state that was found instead.
         found: String,
     },
     /// An answer cannot be understood.
-    #[error("{what}: the answer cannot be understood: {reason}")]
+    #[error("{what}: the answer cannot be read: {reason}")]
     Unreadable {
-        /// What was tried.
+        /// The attempted action.
         what: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }

@@ -24,7 +24,7 @@ pub struct HostList(Vec<String>);
 pub struct HostListError {
     /// The list, shortened.
     pub text: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
@@ -89,13 +89,13 @@ fn parts(text: &str) -> Result<Vec<&str>, &'static str> {
         match c {
             '[' if inside => return Err("a bracket opens within a bracket"),
             '[' => inside = true,
-            ']' if !inside => return Err("a bracket closes that was not opened"),
+            ']' if !inside => return Err("a closing bracket has no opening one"),
             ']' => inside = false,
             ',' if !inside => {
                 found.push(&text[begin..at]);
                 begin = at + 1;
             }
-            c if c.is_whitespace() || c.is_control() => return Err("there is a blank in it"),
+            c if c.is_whitespace() || c.is_control() => return Err("it contains a space"),
             _ => (),
         }
     }
@@ -126,10 +126,10 @@ fn expand(rest: &str, begun: String, names: &mut Vec<String>) -> Result<(), Stri
         };
         let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let (Some(low), Some(high)) = (number(first), number(last)) else {
-            return Err(format!("'{range}' is no number or range"));
+            return Err(format!("'{range}' is not a number or a range"));
         };
         if !is_digits(first) || !is_digits(last) || high < low {
-            return Err(format!("'{range}' is no number or range"));
+            return Err(format!("'{range}' is not a number or a range"));
         }
         if (high - low) as usize >= MOST {
             return Err(format!("it has more than {MOST} names"));
@@ -232,15 +232,15 @@ mod tests {
             ("n[1-3", "not closed"),
             ("n1]", "not opened"),
             ("n[[1]]", "within a bracket"),
-            ("n[3-1]", "no number or range"),
-            ("n[]", "no number or range"),
-            ("n[a]", "no number or range"),
-            ("n[+1]", "no number or range"),
+            ("n[3-1]", "not a number or a range"),
+            ("n[]", "not a number or a range"),
+            ("n[a]", "not a number or a range"),
+            ("n[+1]", "not a number or a range"),
             ("n1,,n2", "beside a comma"),
             ("n 1", "blank"),
             ("n[0-999999999]", "more than"),
             ("n[0-9][0-9][0-9][0-9][0-9][0-9][0-9]", "more than"),
-            ("n[0-99999999999]", "no number or range"),
+            ("n[0-99999999999]", "not a number or a range"),
         ] {
             let error = text.parse::<HostList>().unwrap_err();
             assert!(error.reason.contains(reason), "{error}");

@@ -46,7 +46,7 @@ impl Answer {
     pub fn read_whatever(what: &str, text: &str) -> Result<Self, SlurmError> {
         let value: Value = serde_json::from_str(text).map_err(|error| SlurmError::Unreadable {
             what: what.to_owned(),
-            reason: format!("it is no JSON: {error}"),
+            reason: format!("it is not JSON: {error}"),
         })?;
         Ok(Answer { what: what.to_owned(), value })
     }

@@ -93,7 +93,7 @@ pub enum LabError {
     /// A file cannot be read or written.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// What was tried, to be read after "cannot".
+        /// The attempted action, in words that follow "cannot".
         what: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -157,7 +157,7 @@ impl Lab {
         };
         let record = serde_json::from_str(&text).map_err(|error| {
             LabError::Unsuitable(format!(
-                "{} cannot be understood ({error}); if no process of the lab runs, remove its folder",
+                "{} cannot be read ({error}); if no process of the lab runs, remove its folder",
                 path.display()
             ))
         })?;

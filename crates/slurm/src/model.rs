@@ -347,7 +347,7 @@ pub struct Job {
     pub state: JobState,
     /// Why it is in this state, in Slurm's word; `None` if there is no reason.
     pub reason: Option<String>,
-    /// Who holds it, if it waits and is held.
+    /// The holder of the job, if it is held.
     pub hold: Option<Hold>,
     /// Its priority.
     #[serde(serialize_with = "known")]
@@ -437,7 +437,7 @@ impl Job {
 pub struct Licence {
     /// Its name.
     pub name: String,
-    /// How many there are.
+    /// Their number.
     pub total: u64,
     /// How many are used by jobs.
     pub used: u64,

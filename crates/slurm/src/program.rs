@@ -19,7 +19,7 @@ use rustix::time::Timespec;
 use crate::calls::Call;
 use crate::error::SlurmError;
 
-/// How long a program may take unless somebody says otherwise.
+/// How long a program may take by default.
 pub const USUAL_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The most that a program may print; more is not what was asked for.
@@ -222,7 +222,7 @@ fn read_some(pipe: &mut impl Read, into: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 64 << 10];
     let count = pipe.read(&mut buffer)?;
     if into.len() + count > MOST_OUTPUT {
-        return Err(io::Error::other("it prints without end"));
+        return Err(io::Error::other("its output is too long"));
     }
     into.extend_from_slice(&buffer[..count]);
     Ok(count > 0)

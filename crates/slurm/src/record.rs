@@ -75,7 +75,7 @@ pub enum RecordError {
     /// A file cannot be read or written.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// What was tried, to be read after "cannot".
+        /// The attempted action, in words that follow "cannot".
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -83,11 +83,11 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file is not what it should be.
-    #[error("{} is no part of a recording: {reason}", path.display())]
+    #[error("{} is not part of a recording: {reason}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// Slurm does not even say its version.

@@ -14,7 +14,7 @@ pub const RESERVATION: &str = "busbar";
 /// The beginning of the reason with which Busbar drains a node.
 pub const DRAIN_REASON: &str = "busbar:";
 
-/// What was given back.
+/// The released jobs and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Released {
     /// The jobs that were released.

@@ -186,7 +186,7 @@ impl Cluster for Rest {
     fn version(&self) -> Result<Version, SlurmError> {
         let unknown = || SlurmError::Unreadable {
             what: "ping".to_owned(),
-            reason: "it does not say the version of Slurm".to_owned(),
+            reason: "the version of Slurm is missing".to_owned(),
         };
         self.get("ping")?.version().ok_or_else(unknown)
     }

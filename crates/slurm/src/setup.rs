@@ -74,12 +74,12 @@ impl FromStr for Mode {
             "watch" => Ok(Mode::Watch),
             "steer" => Ok(Mode::Steer),
             "admit" => Ok(Mode::Admit),
-            _ => Err(format!("'{text}' is no mode; there are watch, steer and admit")),
+            _ => Err(format!("'{text}' is not a mode; valid: watch, steer and admit")),
         }
     }
 }
 
-/// What is different from site to site.
+/// The values that differ between sites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// How Busbar works there.
@@ -168,7 +168,7 @@ impl Site {
             return Some("layers are for mode admit".to_owned());
         }
         if !self.layers.is_empty() && self.licence == RESOURCE {
-            return Some(format!("the licence cannot be called '{RESOURCE}', like the layers"));
+            return Some(format!("the licence cannot have the name of the layers, '{RESOURCE}'"));
         }
         if let Some(mistake) = layers::mistake(&self.layers) {
             return Some(mistake);
@@ -177,7 +177,7 @@ impl Site {
             Mode::Admit if self.node_watts == 0 => Some("a node must have watts".to_owned()),
             Mode::Admit if self.watts == 0 => Some("the watts of the feed are missing".to_owned()),
             Mode::Admit if !self.gpu_watts.is_empty() && self.node_gpus == 0 => {
-                Some("the number of GPUs of a node is missing; say --node-gpus".to_owned())
+                Some("the number of GPUs of a node is missing; give it with --node-gpus".to_owned())
             }
             Mode::Watch | Mode::Steer if !self.gpu_watts.is_empty() => {
                 Some("the watts of GPUs are for mode admit".to_owned())

@@ -17,7 +17,7 @@ pub struct Tasks {
 
 /// The text is no list of elements.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' does not name elements of a job array; expected something like '1-5,9%2'")]
+#[error("'{0}' does not name elements of a job array; expected for example '1-5,9%2'")]
 pub struct TasksError(pub String);
 
 impl Tasks {

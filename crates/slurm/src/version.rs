@@ -120,7 +120,7 @@ impl fmt::Display for Version {
 
 /// What was read is no version of Slurm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no version of Slurm; expected something like 'slurm 22.05.8'")]
+#[error("'{0}' is not a version of Slurm; expected for example 'slurm 22.05.8'")]
 pub struct VersionError(pub String);
 
 impl From<Version> for String {

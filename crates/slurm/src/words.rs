@@ -56,7 +56,7 @@ impl Words {
     /// What is known with one word more.
     fn with(mut self, (at, word): (usize, &str)) -> Result<Words, WordsError> {
         let wrong = |reason: String| WordsError { word: word.to_owned(), at, reason };
-        let twice = || wrong("says something a second time; say it once".to_owned());
+        let twice = || wrong("is given twice; keep one".to_owned());
         match word.split_once('=') {
             Some(("app", name)) => {
                 let fits = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
@@ -73,7 +73,7 @@ impl Words {
             }
             Some(("slowdown", share)) => {
                 let share = read_share(share).ok_or_else(|| {
-                    wrong("is no slowdown; use a percentage from 0% to 1000%, such as slowdown=10%".to_owned())
+                    wrong("is not a slowdown; use a percentage from 0% to 1000%, such as slowdown=10%".to_owned())
                 })?;
                 match self.slowdown.replace(share) {
                     Some(_) => Err(twice()),
@@ -82,7 +82,10 @@ impl Words {
             }
             Some(("nodes", range)) => {
                 let range = read_range(range).ok_or_else(|| {
-                    wrong("is no number of nodes; use one number or two, such as nodes=4-16".to_owned())
+                    wrong(
+                        "is not a number of nodes; use one number or two, such as nodes=4-16"
+                            .to_owned(),
+                    )
                 })?;
                 match self.nodes.replace(range) {
                     Some(_) => Err(twice()),
@@ -94,7 +97,7 @@ impl Words {
                 false => Ok(self),
             },
             _ => Err(wrong(
-                "is nothing that Busbar knows; it knows app=NAME, slowdown=PERCENT%, nodes=MIN-MAX and malleable"
+                "is unknown; valid: app=NAME, slowdown=PERCENT%, nodes=MIN-MAX and malleable"
                     .to_owned(),
             )),
         }

@@ -10,8 +10,8 @@ use crate::setting::Setting;
 pub enum TrustError {
     /// Another user owns it.
     #[error(
-        "{} belongs to user {owner}, who could make Busbar, which runs as user {user}, do anything. What they left there \
-         stays theirs, also if you change its owner; run Busbar as that user, or {setting}",
+        "{} belongs to user {owner}, who could control Busbar, which runs as user {user}. Files that they left \
+        there stay theirs, even if you change the folder's owner; run Busbar as that user, or {setting}",
         path.display()
     )]
     Owner {
@@ -28,8 +28,8 @@ pub enum TrustError {
     },
     /// Other users can write to it.
     #[error(
-        "{} can be written to by others (mode {mode:04o}), who could make Busbar do anything. What they left there stays \
-         theirs, also if you change its permissions; {setting}",
+        "{} is writable by others (mode {mode:04o}), who could control Busbar. Files that they left there stay \
+        theirs, even if you change its permissions; {setting}",
         path.display()
     )]
     Writable {
@@ -42,7 +42,7 @@ pub enum TrustError {
     },
     /// Another user owns a folder above it, or one that it shares with others.
     #[error(
-        "{} belongs to user {owner}, who could put something else in the place of what Busbar keeps there; {setting}",
+        "{} belongs to user {owner}, who could replace Busbar's files there; {setting}",
         path.display()
     )]
     OwnerAbove {
@@ -55,8 +55,8 @@ pub enum TrustError {
     },
     /// Other users can write to a folder above it, or to one that it shares with others.
     #[error(
-        "{path} can be written to by others (mode {mode:04o}), who could put something else in the place of what Busbar \
-         keeps there; {setting}, or, if nothing of Busbar is there yet: chmod go-w {path}",
+        "{path} is writable by others (mode {mode:04o}), who could replace Busbar's files there; {setting}, or, \
+        if it has no files of Busbar yet: chmod go-w {path}",
         path = path.display()
     )]
     WritableAbove {
@@ -91,11 +91,11 @@ pub enum TrustError {
         setting: Setting,
     },
     /// It is a device, a pipe, or a folder in the place of a file.
-    #[error("{} is {what}, which is not what Busbar keeps there; if you made it, remove it; if not, {setting}", path.display())]
+    #[error("{} is {what}, which is not a file of Busbar; if you made it, remove it; if not, {setting}", path.display())]
     Kind {
         /// The path.
         path: PathBuf,
-        /// What it is.
+        /// The quantity in question.
         what: &'static str,
         /// What names the folder.
         setting: Setting,

@@ -1,4 +1,4 @@
-//! Who could change a file or folder, by its owner and its permissions.
+//! Which users could change a file or folder, by its owner and its permissions.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

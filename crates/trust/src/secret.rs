@@ -1,4 +1,4 @@
-//! Files that nobody but their owner may read, such as private keys. Root may also share one with a group, as Debian
+//! Files that only their owner may read, such as private keys. Root may also share one with a group, as Debian
 //! (`ssl-cert`) and systemd (`LoadCredential=`) do for a process that is not root's.
 //!
 //! They may lie anywhere and behind links, where the site's own tools put them; what counts is the file that is read.

@@ -1,4 +1,4 @@
-//! Who asks, and what they may.
+//! Authentication and authorisation of requests.
 //!
 //! Programs on this machine may read without a token if the site allows it; they see what every user may see.
 //! Everything else needs a token. Browsers must call the page by a name of its own, so that no other page can make them
@@ -53,10 +53,8 @@ impl Caller {
     fn with(token: &Record) -> Result<Self, ApiError> {
         let known = || {
             users::owner(token.user).ok_or_else(|| {
-                let message = format!(
-                    "the token's user {} is not known on this machine any more",
-                    token.user
-                );
+                let message =
+                    format!("the token's user {} no longer exists on this machine", token.user);
                 ApiError::new(ErrorKind::Forbidden, message)
             })
         };
@@ -152,9 +150,9 @@ impl Access {
             Ok(None) if !is_here && self.wrong.check_key(&Group::at(peer.ip())).is_err() => {
                 Err(ApiError::new(ErrorKind::Busy, "too many wrong tokens; wait a minute"))
             }
-            Ok(None) => Err(unauthorised("the token is not valid, or not any more")),
+            Ok(None) => Err(unauthorised("the token is invalid or expired")),
             Err(error) => {
-                tracing::error!(%error, "tokens cannot be read; nobody is let in");
+                tracing::error!(%error, "tokens cannot be read; all requests with a token are refused");
                 Err(unauthorised("the daemon cannot read its tokens; see its log"))
             }
         }
@@ -185,7 +183,7 @@ pub(crate) async fn check(
 }
 
 fn peer(extensions: &axum::http::Extensions) -> Result<&Peer, ApiError> {
-    extensions.get::<Peer>().ok_or_else(|| unauthorised("nobody asks"))
+    extensions.get::<Peer>().ok_or_else(|| unauthorised("the request has no peer address"))
 }
 
 /// Anybody who may read.

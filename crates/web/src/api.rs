@@ -56,8 +56,8 @@ const PATIENCE: Duration = Duration::from_secs(70);
     components(schemas(ErrorBody, By)),
     tags(
         (name = "daemon", description = "The daemon and its machine"),
-        (name = "jobs", description = "Jobs that wait, run or are over"),
-        (name = "power", description = "The budget, and what is drawn")
+        (name = "jobs", description = "Waiting, running and finished jobs"),
+        (name = "power", description = "The budget, and the power drawn")
     )
 )]
 struct Description;
@@ -141,10 +141,8 @@ async fn unknown(request: Request) -> ApiError {
                        /api/v2/openapi.json describes it";
         return ApiError::new(ErrorKind::Gone, message);
     }
-    let message = format!(
-        "there is nothing at {}; /api/v2/openapi.json lists what there is",
-        request.uri().path()
-    );
+    let message =
+        format!("{} does not exist; /api/v2/openapi.json lists all paths", request.uri().path());
     ApiError::new(ErrorKind::Unknown, message)
 }
 

@@ -112,10 +112,9 @@ impl App {
             Ok(Err(RecvTimeoutError::Timeout)) => {
                 Err(ApiError::new(ErrorKind::Busy, "the daemon does not answer; try again"))
             }
-            Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => Err(ApiError::new(
-                ErrorKind::Stopping,
-                "the daemon is about to stop; try again later",
-            )),
+            Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => {
+                Err(ApiError::new(ErrorKind::Stopping, "the daemon is stopping; try again later"))
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Who counts as one: when places are short, when requests are counted, and when forecasts wait for their turn.
+//! Which clients share a limit: for connections, for requests, and for the turns of forecasts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! What a client may take of the server: places, and time.
+//! The limits of a client: connections and time.
 
 use std::time::Duration;
 

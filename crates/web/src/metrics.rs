@@ -119,22 +119,14 @@ impl Metrics {
         let mut put = |name, help, metric: &Counter| registry.register(name, help, metric.clone());
         put("jobs_submitted", "Jobs that were submitted", &self.submitted);
         put("jobs_started", "Jobs that were started", &self.started);
-        put(
-            "jobs_suspended",
-            "Jobs that were suspended because there was no power for them",
-            &self.suspended,
-        );
+        put("jobs_suspended", "Jobs that were suspended for lack of power", &self.suspended);
         registry.register(
             "jobs_changed",
             "Changes of the power or the nodes of running jobs",
             self.changed.clone(),
         );
-        registry.register(
-            "jobs_ended",
-            "Jobs that are over, by how they ended",
-            self.ended.clone(),
-        );
-        let help = "Energy since the daemon started, by how it is known";
+        registry.register("jobs_ended", "Finished jobs, by how they ended", self.ended.clone());
+        let help = "Energy since the daemon started, by its source";
         registry.register_with_unit("energy", help, Unit::Joules, self.energy.clone());
         let help = "Time in which the counted power was above the budget";
         registry.register_with_unit("over_budget", help, Unit::Seconds, self.over_budget.clone());

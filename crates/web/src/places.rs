@@ -1,4 +1,4 @@
-//! Who is connected, and who goes when places are short.
+//! The connections, and which of them are closed when there are too many.
 //!
 //! A newcomer is never kept waiting, since nobody knows yet who it is: somebody else goes. Those who have shown a token
 //! have places of their own, and streams and requests have a share each, so that newcomers have theirs ([`Limits`]). Among the others, as among those, one of the largest group goes, where a

@@ -60,7 +60,7 @@ impl FromStr for Role {
     fn from_str(text: &str) -> Result<Self, String> {
         let known = [Role::Viewer, Role::User, Role::Operator];
         let found = known.into_iter().find(|role| role.to_string() == text);
-        found.ok_or_else(|| format!("'{text}' is no role; write viewer, user or operator"))
+        found.ok_or_else(|| format!("'{text}' is not a role; write viewer, user or operator"))
     }
 }
 
@@ -94,7 +94,7 @@ impl Record {
 /// What a new token is to be.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
     /// What its bearer may do.
     pub role: Role,
@@ -147,7 +147,7 @@ pub enum TokenError {
     #[error("there is no token '{0}'; 'busbar token list' shows them")]
     Unknown(String),
     /// The system has no random numbers.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system provides no random numbers: {0}")]
     Random(getrandom::Error),
 }
 

@@ -1,5 +1,5 @@
 //! Tasks like those that the Extreme Scale Systems Center planned with (Khemka and others 2015),
-//! made up together with the machines they run on ([`heterogeneity::essc`](busbar_core::heterogeneity::essc)).
+//! synthetic together with the machines they run on ([`heterogeneity::essc`](busbar_core::heterogeneity::essc)).
 //!
 //! As many tasks of each of a hundred types arrive over a day: general ones along a sinusoid of the
 //! type's own, special ones in bursts. Priority, urgency and utility class of a task are drawn by
@@ -75,7 +75,7 @@ pub enum EsscError {
     Parameter {
         /// The parameter.
         key: &'static str,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
     /// The machines make no sense.

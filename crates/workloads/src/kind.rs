@@ -109,7 +109,7 @@ impl FileKind {
         }
         if is_cut_sacct(first, lines.next().unwrap_or_default()) {
             return FileKind::Other(
-                "what sacct prints in columns of fixed width, which cut values off",
+                "what sacct prints in columns of fixed width, which truncate values",
                 "print it with 'sacct -P'",
             );
         }
@@ -130,10 +130,9 @@ impl FileKind {
                 );
             }
             FileKind::Experiment => ("an experiment", "'busbar compare' runs it"),
-            FileKind::Machine => (
-                "a machine file",
-                "name it with --machine, or look at it with 'busbar machine show'",
-            ),
+            FileKind::Machine => {
+                ("a machine file", "name it with --machine, or show it with 'busbar machine show'")
+            }
             FileKind::Daemon => {
                 ("a configuration of the daemon", "'busbar config' and 'busbar serve' read it")
             }

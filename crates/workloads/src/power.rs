@@ -34,7 +34,7 @@ fn set(workload: &mut Workload, text: &str, path: &Path) -> Result<(), TableErro
         let power =
             MeasuredPower::new(watts(&cells, "mean_w", mean)?, watts(&cells, "peak_w", peak)?);
         if measured.insert(number, power).is_some() {
-            return Err(cells.wrong("job", format!("{number} stands here twice; keep one")));
+            return Err(cells.wrong("job", format!("{number} is given twice; keep one")));
         }
     }
     workload.set_powers(|job| measured.get(&job.number).copied().flatten());

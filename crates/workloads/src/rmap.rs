@@ -1,7 +1,7 @@
 //! Traces like those of the RMAP paper (Patki and others 2015): moldable jobs, sparse arrivals.
 //!
 //! A job runs one of the applications there are, on one of the numbers of nodes that one was
-//! measured on, and asks for the time it takes on so many nodes, unthrottled: what a user knows who
+//! measured on, and asks for the time it takes on this many nodes, unthrottled: what a user knows who
 //! has run it before.
 
 use std::collections::BTreeMap;
@@ -131,10 +131,10 @@ impl Default for Trace {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// Nothing can be run.
-    #[error("no application has been profiled on any number of nodes that a '{0}' trace takes")]
+    #[error("no application has a profile on a number of nodes of a '{0}' trace")]
     NoApplications(Kind),
     /// It would have no jobs.
-    #[error("parameter 'jobs': a trace has at least one job")]
+    #[error("parameter 'jobs': a trace needs at least one job")]
     NoJobs,
     /// Gaps are not stretched by this.
     #[error("parameter 'gaps': it must be a number from 0 to 1000000")]
@@ -142,7 +142,7 @@ pub enum TraceError {
 }
 
 impl Trace {
-    /// Draws the trace; a node counts for so many processors.
+    /// Draws the trace; a node counts for this many processors.
     pub fn draw(
         &self,
         usual: &UsualTimes,

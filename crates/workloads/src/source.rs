@@ -123,7 +123,7 @@ pub enum SourceError {
         "workload '{text}': no such file{hint} valid: a log (.swf, .swf.gz), - for standard input, records (sacct.txt, or records(file=sacct.txt, zone=Europe/Berlin)), demo, a folder of tasks, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random), essc(tasks=32000)"
     )]
     Unknown {
-        /// What was written.
+        /// The text as written.
         text: String,
         /// What may have been meant, in words.
         hint: String,
@@ -133,7 +133,7 @@ pub enum SourceError {
     Kind {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The quantity in question.
         kind: FileKind,
     },
     /// The generator's call is wrong.
@@ -146,7 +146,7 @@ pub enum SourceError {
     #[error("workload 'rmap': {0}")]
     Rmap(TraceError),
     /// A trace of applications nobody knows.
-    #[error("workload 'rmap': it is made of applications with profiles; there are none")]
+    #[error("workload 'rmap': it needs applications with profiles, and there are none")]
     NoApplications,
     /// The tasks' parameters are wrong.
     #[error("workload 'essc': {0}")]

@@ -10,7 +10,7 @@ use crate::agent::emulate::{self, Emulation, Fault, Shape, USUAL_DRAM};
 use crate::cli::print;
 use crate::units::Watts;
 
-/// Make and drive a node without power hardware
+/// Make and drive an emulated node, without power hardware
 ///
 /// An emulated node is a folder of files with the names of Linux's powercap tree. An agent uses it with 'powercap' and
 /// 'emulate = true' under [hardware], and calls its watts emulated.
@@ -45,7 +45,7 @@ pub(in crate::cli) struct Create {
     gpus: u32,
 }
 
-/// Say what the job on an emulated node would draw without caps
+/// Set the uncapped power of the job on an emulated node
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   busbar agent emulate demand tree 180W")]
@@ -59,7 +59,7 @@ pub(in crate::cli) struct Demand {
     power: Watts,
 }
 
-/// Let something go wrong on an emulated node
+/// Inject a fault into an emulated node
 #[derive(Debug, Args)]
 #[command(
     after_help = "Faults: write-denied, read-denied, locked, refused, ignored, disobeyed, disabled, stuck, vanished
@@ -76,11 +76,11 @@ pub(in crate::cli) struct SetFault {
     #[arg(value_name = "ZONE", required_unless_present = "none", requires = "fault")]
     zone: Option<String>,
 
-    /// What goes wrong
+    /// Fault
     #[arg(value_name = "FAULT")]
     fault: Option<String>,
 
-    /// Nothing goes wrong any more
+    /// Remove all faults
     #[arg(long, conflicts_with_all = ["zone", "fault"])]
     none: bool,
 }
@@ -95,7 +95,7 @@ pub(in crate::cli) struct Drive {
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
 
-    /// Milliseconds between two steps
+    /// Step in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     step: u64,
 }
@@ -126,12 +126,12 @@ fn create(arguments: &Create) -> anyhow::Result<()> {
     print(&format!("made an emulated node in {folder}\n"))
 }
 
-/// Refuses a folder that is no emulated node: nothing real is written to.
+/// Refuses a folder that is not an emulated node, so that nothing is written to real hardware.
 fn check(folder: &Path) -> anyhow::Result<()> {
     match emulate::is_emulated(folder) {
         true => Ok(()),
         false => Err(anyhow!(
-            "{folder} is no emulated node; make one with: busbar agent emulate create {folder}",
+            "{folder} is not an emulated node; make one with: busbar agent emulate create {folder}",
             folder = folder.display()
         )),
     }

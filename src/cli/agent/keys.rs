@@ -7,11 +7,12 @@ use clap::Args;
 use crate::agent::keys;
 use crate::cli::print;
 
-/// Make the keys with which agents and controllers know each other
+/// Make the keys for encrypted connections between agents and controllers
 ///
-/// The folder gets an authority, a key for the controller, one for observers, and one for each node. Keep the folder
-/// on one machine, with authority.key readable by nobody else; copy to each node authority.pem and its own two files.
-/// Run it again with other nodes to add them, or without nodes to renew the keys of controller and observers.
+/// The folder gets a certificate authority, a key for the controller, one for observers, and one for each node. Keep
+/// the folder on one machine, and keep authority.key secret; copy authority.pem and each node's own two files to that
+/// node. Run the command again with other nodes to add them, or without nodes to renew the keys of controller and
+/// observers.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar agent keys keys --node n1 --node n2

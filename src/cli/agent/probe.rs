@@ -1,4 +1,4 @@
-//! `busbar agent probe`: what this node can do, and what is missing.
+//! `busbar agent probe`: shows which caps and meters this node has, and what is missing.
 
 use anyhow::Context;
 use clap::Args;
@@ -8,9 +8,7 @@ use super::shown::ShownProbe;
 use crate::agent::probe::probe;
 use crate::cli::print;
 
-/// Show what this node can do, and what is missing
-///
-/// Nothing is changed. Run it as the user that the agent will have.
+/// Show which caps and meters this node has, and what is missing Nothing is changed. Run it as the agent's user.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
@@ -22,7 +20,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let found = probe(&arguments.config.load()?).context("cannot look at this node")?;
+    let found = probe(&arguments.config.load()?).context("cannot inspect this node")?;
     match arguments.json {
         true => print(&(serde_json::to_string_pretty(&ShownProbe::of(&found))? + "\n")),
         false => print(&found.in_words()),

@@ -16,9 +16,8 @@ use crate::cli::{print, warn};
 
 /// Run the agent of this node
 ///
-/// It runs until it is stopped by SIGTERM or SIGINT. The limits that the site had are saved before the first one is
-/// changed. When the agent stops they are restored, unless a controller counts on the caps: then they stay, and the
-/// next agent knows them.
+/// It runs until SIGTERM or SIGINT. It saves the site's own limits before it changes the first one, and restores them
+/// when it stops, unless a controller relies on the caps: then the caps stay, and the next agent takes them over.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar agent probe
@@ -28,10 +27,10 @@ pub(in crate::cli) struct Arguments {
     config: ConfigFile,
 }
 
-/// Restore the limits that the site had
+/// Restore the site's own limits
 ///
-/// This is for a node whose agent does not run: it restores the limits that an agent saved, whoever counts on the
-/// caps.
+/// This is for a node whose agent does not run: it restores the limits that an agent saved, even if a controller
+/// relies on the caps.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Restore {
     #[command(flatten)]
@@ -54,11 +53,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match server.run(&stop, Manager::from_environment())? {
         Stopped::Restored(report) => {
             say_failures(&report);
-            say("the agent has stopped; the site's limits hold");
+            say("the agent has stopped; the site's own limits are restored");
         }
         Stopped::Kept { controller } => say(&format!(
-            "the agent has stopped; the caps stay, because {controller} counts on them. \
-             To restore the site's limits, as the agent's user: busbar agent restore \
+            "the agent has stopped; the caps stay, because {controller} relies on them. To restore the site's \
+            limits, as the agent's user: busbar agent restore \
              (docs/reference/agent-security.md)"
         )),
     }
@@ -73,7 +72,9 @@ pub(super) fn restore(arguments: &Restore) -> anyhow::Result<()> {
     match report.domains.len() {
         0 => print("nothing was capped\n"),
         all if all == count => print(&format!("restored {count} limits\n")),
-        all => bail!("restored {count} of {all} limits; try again when the others can be written"),
+        all => bail!(
+            "restored {count} of {all} limits; run the command again when the others are writable"
+        ),
     }
 }
 
@@ -105,8 +106,8 @@ fn say_failures(report: &SetReport) {
     }
 }
 
-/// Says something on standard error, which a service manager keeps.
+/// Prints a line on standard error, which a service manager logs.
 fn say(text: &str) {
-    // That it cannot be said changes nothing.
+    // A failure to print changes nothing.
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! `busbar agent status`: what an agent says of its node.
+//! `busbar agent status`: shows the caps and the power of a node.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut client = connect(arguments)?;
     let inventory = client.inventory().clone();
     let Answer::Sample(sample) = client.ask(Request::Read)? else {
-        bail!("the agent's answer does not fit; does it have another version?");
+        bail!("the agent's answer has an unknown form; is it another version?");
     };
     match arguments.json {
         true => {
@@ -97,7 +97,7 @@ fn in_words(inventory: &Inventory, sample: &Sample) -> String {
     };
     let _ = match &inventory.controller {
         Some(controller) => writeln!(text, "controlled by {controller}"),
-        None => writeln!(text, "controlled by nobody"),
+        None => writeln!(text, "no controller"),
     };
     let _ = writeln!(text, "draws {}", sample.power);
     for (domain, measured) in inventory.domains.iter().zip(&sample.domains) {

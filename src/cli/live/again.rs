@@ -68,7 +68,9 @@ fn try_again(
         if waited >= PATIENCE {
             let seconds = PATIENCE.as_secs();
             return answer.map_err(|error| {
-                error.context(format!("the daemon was busy for {seconds} s, and nothing was done"))
+                error.context(format!(
+                    "the daemon was busy for {seconds} s; the request was not carried out"
+                ))
             });
         }
         let pause = pauses.pause();

@@ -72,7 +72,8 @@ pub(super) fn rows(power: &PowerState) -> Vec<(&'static str, String)> {
         limit.map_or_else(|| "none".to_owned(), |limit| human_power(limit.as_f64()))
     };
     let by = if power.set_by_operator { "set by an operator" } else { "as configured" };
-    let emulated = if power.emulated { ", emulated: nothing is measured or capped" } else { "" };
+    let emulated =
+        if power.emulated { ", emulated: power is neither measured nor capped" } else { "" };
     let held = human_power(power.held.as_f64());
     let base = human_power(power.base.as_f64());
     let mut rows = vec![
@@ -81,7 +82,7 @@ pub(super) fn rows(power: &PowerState) -> Vec<(&'static str, String)> {
     ];
     if let Some(MeasuredPower { power, nodes, emulated }) = &power.measured {
         let nodes = counted(*nodes as usize, "node");
-        let whose = if *emulated { "; an emulator made some of it up" } else { "" };
+        let whose = if *emulated { "; part of it is emulated" } else { "" };
         rows.push(("measured", format!("{} on {nodes}{whose}", human_power(power.as_f64()))));
     }
     rows.extend(power.free.map(|free| ("free", human_power(free.as_f64()))));

@@ -12,8 +12,8 @@ use crate::units::Span;
 
 /// Predict when each job will start
 ///
-/// The daemon simulates from its current state on. Use --budget to assume other budgets, and -N, -t
-/// and the other options of submit to assume another job.
+/// The daemon simulates from its current state. --budget assumes other budgets; -N, -t and the other options of
+/// submit assume another job.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar forecast
@@ -21,7 +21,7 @@ use crate::units::Span;
   busbar forecast --budget 5kW@+1h --budget 8kW@+6h
   busbar forecast -N 4 -t 2h
   busbar forecast --policy share
-  busbar forecast --percent 50    jobs take half of what they ask for")]
+  busbar forecast --percent 50    jobs take half of their time limit")]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     job: JobOptions,
@@ -34,7 +34,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "POLICY")]
     policy: Option<PolicySpec>,
 
-    /// Assume that jobs take this percentage of the time they ask for
+    /// Assume that jobs take this percentage of their time limit
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100))]
     percent: Option<u32>,
 
@@ -111,7 +111,7 @@ fn describe(forecast: &Forecast, width: Option<usize>) -> String {
             let table = fitted(&headings, rows, width);
             let (over, peak) =
                 (words::local_time(forecast.all_over), human_power(forecast.peak.as_f64()));
-            format!("{table}all over by {over}; {peak} at most\n")
+            format!("{table}all jobs end by {over}; peak power {peak}\n")
         }
     };
     for assumption in &forecast.assumptions {

@@ -1,4 +1,4 @@
-//! `busbar history`: decisions and events, the jobs that are over, and what they took.
+//! `busbar history`: decisions and events, finished jobs, and their energy.
 
 use clap::{Args, Subcommand};
 
@@ -27,7 +27,7 @@ pub(in crate::cli) struct Arguments {
     events: events::Arguments,
 }
 
-/// What else there is to look back at.
+/// Other parts of the history.
 #[derive(Debug, Subcommand)]
 enum About {
     Jobs(jobs::Arguments),

@@ -40,7 +40,7 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "SHARE")]
     pub(super) slowdown: Option<Tolerance>,
 
-    /// Smallest and largest number of nodes the job can use; without -N it asks for the smallest
+    /// Smallest and largest number of nodes the job can use; without -N, it requests the smallest
     #[arg(long, value_name = "MIN-MAX", value_parser = parse_range)]
     pub(super) moldable: Option<(u32, u32)>,
 
@@ -86,7 +86,9 @@ fn parse_range(text: &str) -> Result<(u32, u32), String> {
         .and_then(|(fewest, most)| Some((fewest.trim().parse().ok()?, most.trim().parse().ok()?)));
     match ends {
         Some((fewest, most)) if 1 <= fewest && fewest <= most => Ok((fewest, most)),
-        _ => Err(format!("'{text}' is not fewest and most nodes; write them as 2-8")),
+        _ => Err(format!(
+            "'{text}' is not a range of nodes; write the smallest and the largest number as 2-8"
+        )),
     }
 }
 

@@ -120,7 +120,7 @@ pub(super) fn table(
     }
     let mut text = fitted(&headings, rows, width);
     if left_out > 0 {
-        text += &format!("{left_out} more wait; --all shows them\n");
+        text += &format!("{left_out} more jobs wait; --all shows them\n");
     }
     text
 }

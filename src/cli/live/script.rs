@@ -47,11 +47,11 @@ struct Line {
 pub(super) fn read(path: &Path) -> anyhow::Result<Script> {
     let cannot = || {
         let name = path.display();
-        format!("cannot read the script {name}; a command that is no script goes after --")
+        format!("cannot read the script {name}; write a command that is not a script after --")
     };
     let found = fs::metadata(path).with_context(cannot)?;
     if !found.is_file() {
-        bail!("{} is not a file; a command that is no script goes after --", path.display());
+        bail!("{} is not a file; write a command that is not a script after --", path.display());
     }
     let whole = std::path::absolute(path).with_context(cannot)?;
     let Some(whole) = whole.to_str() else {
@@ -66,7 +66,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Script> {
     let is_text = found.len() <= LARGEST && !bytes.contains(&0);
     if !is_text {
         if !is_executable {
-            bail!("{} is no script, and may not be executed (chmod +x)", path.display());
+            bail!("{} is neither a script nor executable (chmod +x)", path.display());
         }
         let command = vec![whole.to_owned()];
         let (job, places) = Default::default();
@@ -111,7 +111,7 @@ fn parse(text: &str, path: &Path) -> anyhow::Result<(Line, Vec<String>)> {
             continue;
         };
         if is_begun {
-            let text = "this line is not read: it comes after the first command";
+            let text = "this line is ignored, because it comes after the first command";
             warnings.push(format!("{}: {text}", place()));
             continue;
         }
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(line.array, Some("1-9%2".parse().unwrap()));
         assert_eq!(
             warnings,
-            ["job.sh, line 8: this line is not read: it comes after the first command"]
+            ["job.sh, line 8: this line is ignored, because it comes after the first command"]
         );
     }
 

@@ -31,7 +31,7 @@ use crate::web::{Assets, Options, Server};
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long a daemon in the background may take to start.
+/// The maximum start time of a daemon in the background.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Run the daemon, which shares nodes and power among submitted jobs
@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
   busbar submit --wait -- echo hello         a first job, from another terminal
   busbar stop                                jobs run on; the next daemon finds them
 
-What is said here wins over the configuration (busbar config init). TERM and INT stop the daemon, HUP
+Options override the configuration file (busbar config init). TERM and INT stop the daemon, HUP
 makes it read its configuration again.")]
 pub(in crate::cli) struct Arguments {
     /// Configuration file [default: see busbar config show]
@@ -54,11 +54,11 @@ pub(in crate::cli) struct Arguments {
     #[arg(long)]
     background: bool,
 
-    /// Wait until the daemon that has the same state is gone, and take its place
+    /// Wait until the daemon with the same state folder has ended, and take over
     #[arg(long, conflicts_with = "background")]
     standby: bool,
 
-    /// Machine: a number of nodes, a name, or a file
+    /// Machine: a number of nodes, the name of a built-in machine, or a machine file
     #[arg(long, value_name = "MACHINE")]
     machine: Option<String>,
 
@@ -70,7 +70,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "BUDGET")]
     budget: Option<String>,
 
-    /// Profiles of applications, for policies that choose configurations
+    /// Application profiles, for policies that choose configurations
     #[arg(long, value_name = "FILE")]
     profiles: Option<String>,
 
@@ -78,7 +78,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
 
-    /// Serve the web page, its API and metrics, at this address [default address: 127.0.0.1:7411]
+    /// Serve the web page, its API and metrics at this address [default address: 127.0.0.1:7411]
     #[cfg(feature = "web")]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
     web: Option<Option<SocketAddr>>,
@@ -195,7 +195,7 @@ fn in_background(config: &Config) -> anyhow::Result<()> {
     // Errors in the configuration are shown here rather than in the log file.
     config.resolve()?;
     if Client::connect(&config.socket).is_ok() {
-        bail!("a daemon listens on {} already", config.socket.display());
+        bail!("a daemon already listens on {}", config.socket.display());
     }
     let state = state_folder(&config.state)?;
     let log = state.file("log", OFlags::WRONLY | OFlags::APPEND)?;

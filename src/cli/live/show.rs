@@ -62,7 +62,7 @@ fn describe(details: &JobDetails, users: &Users) -> String {
     }
     let range = request.and_then(|request| Some((request.nodes, request.moldable?)));
     if let Some((asked, (fewest, most))) = range {
-        nodes += &format!(" (asks for {asked}; can use {fewest} to {most})");
+        nodes += &format!(" (requests {asked}; can use {fewest} to {most})");
     }
     rows.push(("nodes", nodes));
     if let Some(power) = line.power {

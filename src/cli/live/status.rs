@@ -72,7 +72,7 @@ fn describe(status: &wire::Status) -> String {
     let predictions = status.predictions.iter().flat_map(Predictions::sentences);
     rows.extend(predictions.map(|sentence| ("predictions", sentence)));
     rows.extend(status.proposal.iter().map(|proposal| ("proposal", proposal.to_string())));
-    rows.push(("cycles", format!("{cycles}; the longest of late took {longest:.1} ms")));
+    rows.push(("cycles", format!("{cycles}; the longest recent one took {longest:.1} ms")));
     rows.extend(status.engine_pace.iter().map(|pace| ("looks", looks(pace))));
     rows.extend(status.notices.iter().map(|notice| ("notice", words::visible(notice))));
     words::rows(&rows)
@@ -82,8 +82,8 @@ fn describe(status: &wire::Status) -> String {
 fn looks(pace: &EnginePace) -> String {
     let ms = |micros: u64| micros as f64 / 1000.0;
     format!(
-        "{} of the engine; the longest of late took {:.1} ms, {:.1} ms of them in Busbar; acts {:.1} ms, {:.1} ms of \
-         them in Busbar",
+        "{} of the engine; the longest recent one took {:.1} ms, {:.1} ms of it in Busbar; actions {:.1} ms, \
+        {:.1} ms of it in Busbar",
         pace.looks,
         ms(pace.longest_look),
         ms(pace.longest_own_look),

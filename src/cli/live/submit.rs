@@ -61,8 +61,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (size, most) = (written.len(), Limits::default().request);
     if size > most {
         bail!(
-            "the job has {size} bytes, most of them probably in its environment, and a daemon takes \
-             {most}; submit it with less: env -i PATH=\"$PATH\" busbar submit …"
+            "the job has {size} bytes, probably because of its environment; the maximum is {most}; submit it with \
+            a smaller one: env -i PATH=\"$PATH\" busbar submit …"
         );
     }
     let daemon = &arguments.daemon;
@@ -118,7 +118,7 @@ fn submission(arguments: &Arguments) -> anyhow::Result<Submission> {
         }
     };
     command.extend_from_slice(others);
-    let here = std::env::current_dir().context("cannot find out the current folder")?;
+    let here = std::env::current_dir().context("cannot find the current folder")?;
     let folder = places.folder.map_or_else(|| here.clone(), |folder| here.join(folder));
     let usual = if array.is_some() { "busbar-%A_%a.out" } else { "busbar-%j.out" };
     let output = places.output.unwrap_or_else(|| usual.into());
@@ -157,9 +157,7 @@ fn environment() -> Vec<(String, String)> {
     for (name, value) in std::env::vars_os() {
         match (name.to_str(), value.to_str()) {
             (Some(name), Some(value)) => environment.push((name.to_owned(), value.to_owned())),
-            _ => {
-                warn(&format!("the variable {} is not UTF-8; the job goes without", name.display()))
-            }
+            _ => warn(&format!("the variable {} is not UTF-8 and is left out", name.display())),
         }
     }
     environment

@@ -1,4 +1,4 @@
-//! `busbar top`: the cluster's power, jobs and nodes in a terminal, all the time.
+//! `busbar top`: the cluster's power, jobs and nodes in a terminal, refreshed continually.
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal, stdout};
@@ -23,11 +23,11 @@ const REMEMBERED: usize = 600;
 /// Watch power, jobs and nodes in the terminal
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Keys: q leaves, the arrows and page keys scroll, n shows nodes instead of jobs, space pauses.
-With --json, one look at the daemon is printed, without a terminal: status, jobs and nodes."
+    after_help = "Keys: q quits, the arrow and page keys scroll, n shows nodes instead of jobs, space pauses.
+With --json, it prints status, jobs and nodes once."
 )]
 pub(in crate::cli) struct Arguments {
-    /// Look again every S seconds
+    /// Refresh every S seconds
     #[arg(short, long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     delay: u64,
 
@@ -64,7 +64,7 @@ struct View {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if !arguments.daemon.json && !stdout().is_terminal() {
-        bail!("busbar top draws on a terminal; 'busbar top --json' prints one look at the daemon");
+        bail!("busbar top needs a terminal; 'busbar top --json' prints the same data once");
     }
     let mut watcher = Watcher::of(&arguments.daemon);
     let mut view = View::look(&mut watcher)?;

@@ -90,7 +90,7 @@ pub(super) fn end(end: &End) -> String {
         End::Exited(code) => format!("exit code {code}"),
         End::Signalled(signal) => format!("ended by signal {signal}"),
         End::Failed(reason) => format!("could not be run: {}", visible(reason)),
-        End::Lost => "its end is not known".to_owned(),
+        End::Lost => "its exit code is unknown".to_owned(),
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// Shown instead of what the user may not see.
+/// The text for values that the user may not see.
 pub(super) const HIDDEN: &str = "-";
 
 /// The name of a job, if the user may see it.

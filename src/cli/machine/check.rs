@@ -1,4 +1,4 @@
-//! `busbar machine check`: everything that is wrong with a machine file, at once.
+//! `busbar machine check`: all mistakes of a machine file at once.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::machine::{self, Described, Machine, Partition, Problem};
 use crate::profile::counted;
 use crate::report::human_power;
 
-/// Check a machine file: everything that is wrong with it, each with its line
+/// Check a machine file, and list all mistakes with their lines
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar machine check cluster.toml
@@ -21,12 +21,12 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// The answer for programs.
+/// The answer as JSON.
 #[derive(Serialize)]
 struct Answer {
     machine: String,
@@ -63,11 +63,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     remarks.iter().for_each(|remark| warn(remark));
     let nodes = counted(nodes as usize, "node");
     print(&format!(
-        "{name}: {machine}, {nodes}{total}: nothing is wrong; 'busbar machine show {name}' shows it\n"
+        "{name}: {machine}, {nodes}{total}: no mistakes; 'busbar machine show {name}' shows it\n"
     ))
 }
 
-/// What is told of a machine in which nothing is wrong.
+/// The summary of a machine without mistakes.
 struct Found {
     machine: String,
     nodes: u64,

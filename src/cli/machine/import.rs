@@ -1,4 +1,4 @@
-//! `busbar machine import`: runs on many processors into a file of curves.
+//! `busbar machine import`: converts runs on many processors to a file of curves.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::report::write_whole;
 use crate::variation::csv::{self, Table};
 use crate::variation::runs::{Runs, Saying};
 
-/// Make a file of curves from a table of runs on many processors
+/// Convert a table of runs on many processors to a file of curves
 ///
-/// The first line of the table names the columns: processor, application, cap_w, time_s or gips, power_w, or names
-/// that published tables have for these. A time is turned into a speed: work done in a second.
+/// The first line of the table names the columns: processor, application, cap_w, time_s or gips, power_w, or the
+/// names that published tables use for these. A time is converted to a speed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar machine import runs.csv --set cap=300W --out gpus.csv
@@ -24,15 +24,15 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "FILE.csv")]
     table: PathBuf,
 
-    /// A column under another name: time=elapsed_ms. Those that end in _ms are in milliseconds
+    /// Name of a column in this table: time=elapsed_ms; names that end in _ms are in milliseconds
     #[arg(long = "column", value_name = "FIELD=NAME")]
     columns: Vec<Saying>,
 
-    /// What all runs have in common: cap=300W
+    /// A value that all runs share: cap=300W
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     constants: Vec<Saying>,
 
-    /// The file [default: standard output]
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let curves = Table::parse(&String::from_utf8_lossy(&text), shown)?;
     curves.remarks(shown).iter().for_each(|remark| warn(remark));
     if !runs.others.is_empty() {
-        warn(&format!("columns that say nothing here: {}", runs.others.join(", ")));
+        warn(&format!("unknown columns are ignored: {}", runs.others.join(", ")));
     }
     let Some(out) = out else { return print(&String::from_utf8_lossy(&text)) };
     write_whole(out, &|file| file.write_all(&text))?;

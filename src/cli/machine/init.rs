@@ -20,8 +20,8 @@ use gear::GearEntry;
 
 /// Write a machine file with explanations
 ///
-/// What is not given is asked for on a terminal. What nobody says is left out of the file, with what is assumed
-/// for it in a comment.
+/// On a terminal, the command asks for values that are not given. Values that remain unknown become comments in the
+/// file, with the default that Busbar assumes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar machine init
@@ -32,66 +32,67 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     answers: Answers,
 
-    /// The file [default: standard output]
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }
 
-/// What is said of a machine.
+/// The known values of a machine.
 #[derive(Clone, Debug, Default, Args)]
 #[group(skip)]
 pub(super) struct Answers {
-    /// What it is called in reports [default: the name of the file]
+    /// Name of the machine in reports [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// How many nodes it has
+    /// Number of nodes
     #[arg(long, value_name = "N")]
     nodes: Option<NonZeroU32>,
 
-    /// Processors in a node, by which logs count [default: 1]
+    /// Processors per node, as logs count them [default: 1]
     #[arg(long, value_name = "N")]
     processors: Option<NonZeroU32>,
 
-    /// Sockets in a node [default: 1]
+    /// Sockets per node [default: 1]
     #[arg(long, value_name = "N")]
     sockets: Option<NonZeroU32>,
 
-    /// What a busy node draws at most, without its GPUs: 350W [default: 100W]
+    /// Maximum power of a busy node without its GPUs: 350W [default: 100W]
     #[arg(long, value_name = "POWER")]
     node_power: Option<Watts>,
 
-    /// What an idle node draws [default: 15 % of a busy one]
+    /// Power of an idle node [default: 15 % of a busy node]
     #[arg(long, value_name = "POWER")]
     idle: Option<Watts>,
 
-    /// What a busy node draws that no cap limits [default: 20 % of it]
+    /// Power of a busy node that no cap limits [default: 20 % of a busy node]
     #[arg(long, value_name = "POWER")]
     rest: Option<Watts>,
 
-    /// What the machine draws beside its nodes [default: 0W]
+    /// Power of the machine besides its nodes [default: 0W]
     #[arg(long, value_name = "POWER")]
     base: Option<Watts>,
 
-    /// GPUs in a node
+    /// GPUs per node
     #[arg(long, value_name = "N", requires = "gpu_power")]
     gpus: Option<NonZeroU32>,
 
-    /// What each GPU draws at most
+    /// Maximum power of a GPU
     #[arg(long, value_name = "POWER", requires = "gpus")]
     gpu_power: Option<Watts>,
 
-    /// The caps of a node that can be set, from the lowest to the highest, which is no cap: 140W,210W,280W
-    /// [default: six]
+    /// Power caps of a node, from the lowest to the highest, which stands for no cap: 140W,210W,280W [default: six
+    /// caps]
     #[arg(long, value_name = "POWERS", value_delimiter = ',')]
     caps: Vec<Watts>,
 
-    /// A speed of the nodes, from slow to fast: ghz=1.2,watts=210W; with slowdown=1.6, how many times as long jobs
-    /// take; with volts=0.9 instead of watts
+    /// A frequency level (gear) of the nodes: ghz=1.2,watts=210W; may be repeated, from slow to fast
+    ///
+    /// slowdown=1.6 says how many times as long jobs take; volts=0.9 can stand instead of watts.
     #[arg(long = "gear", value_name = "KEYS")]
     gears: Vec<GearEntry>,
 }
@@ -100,18 +101,21 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut answers = arguments.answers.clone();
     if answers.nodes.is_none() {
         if !io::stdin().is_terminal() {
-            bail!("how many nodes does the machine have? say so with --nodes N");
+            bail!("the number of nodes is missing; give it with --nodes N");
         }
         ask(&mut answers, &mut io::stdin().lock(), &mut io::stderr())?;
     }
     let text = file::text(&answers);
     let (out, stem) = (arguments.out.as_deref(), "machine");
     if let Err(problems) = check_text(&text, stem, Path::new("")) {
-        bail!("these answers make no machine: {}", check::describe("the file", &problems));
+        bail!(
+            "these answers do not describe a valid machine: {}",
+            check::describe("the file", &problems)
+        );
     }
     let Some(out) = out else { return print(&text) };
     if out.exists() && !arguments.force {
-        bail!("{} is there already; replace it with --force, or name another file", out.display());
+        bail!("{} already exists; overwrite it with --force, or name another file", out.display());
     }
     write_whole(out, &|file| file.write_all(text.as_bytes()))?;
     print(&format!("{} is written; 'busbar machine show {0}' shows it\n", out.display()))
@@ -124,22 +128,22 @@ fn ask(answers: &mut Answers, from: &mut dyn BufRead, to: &mut dyn Write) -> any
         answers.nodes = questions.ask("nodes of the machine", "a number")?;
     }
     let Answers { processors, sockets, node_power, idle, rest, base, .. } = answers;
-    questions.fill(processors, "processors in a node, by which logs count", "1")?;
-    questions.fill(sockets, "sockets in a node", "1")?;
-    questions.fill(node_power, "what a busy node draws at most, without GPUs", "100W")?;
-    questions.fill(idle, "what an idle node draws", "15 % of that")?;
-    questions.fill(rest, "what a busy node draws that no cap limits", "20 % of it")?;
-    questions.fill(base, "what the machine draws beside its nodes", "0W")?;
+    questions.fill(processors, "processors per node, as logs count them", "1")?;
+    questions.fill(sockets, "sockets per node", "1")?;
+    questions.fill(node_power, "maximum power of a busy node without GPUs", "100W")?;
+    questions.fill(idle, "power of an idle node", "15 % of that")?;
+    questions.fill(rest, "power of a busy node that no cap limits", "20 % of it")?;
+    questions.fill(base, "power of the machine besides its nodes", "0W")?;
     if answers.gpus.is_none() {
-        questions.fill(&mut answers.gpus, "GPUs in a node", "none")?;
+        questions.fill(&mut answers.gpus, "GPUs per node", "none")?;
         while answers.gpus.is_some() && answers.gpu_power.is_none() {
-            answers.gpu_power = questions.ask("what each GPU draws at most", "such as 300W")?;
+            answers.gpu_power = questions.ask("maximum power of a GPU", "such as 300W")?;
         }
     }
     Ok(())
 }
 
-/// Somebody who answers.
+/// Questions and answers on a terminal.
 struct Questions<'a> {
     from: &'a mut dyn BufRead,
     to: &'a mut dyn Write,
@@ -171,7 +175,7 @@ impl Questions<'_> {
             self.to.flush()?;
             let mut line = String::new();
             if self.from.read_line(&mut line).context("cannot read the answer")? == 0 {
-                bail!("the answers ended before the machine was known; nothing is written");
+                bail!("the input ended before all questions were answered; nothing is written");
             }
             match line.trim() {
                 "" => return Ok(None),
@@ -198,7 +202,7 @@ mod tests {
     #[test]
     fn answers_make_a_machine() {
         let (text, said) = asked("\nmany\n64\n32\n\n350\n350W\n\n\n\n2\n\n300W\n").unwrap();
-        assert!(said.contains("what a busy node draws at most, without GPUs [100W]: "), "{said}");
+        assert!(said.contains("maximum power of a busy node without GPUs [100W]: "), "{said}");
         assert!(said.contains("valid units"), "{said}");
         let machine = check_text(&text, "machine", Path::new("")).unwrap().choose(&[]).unwrap();
         assert_eq!((machine.nodes, machine.processors_per_node), (64, 32));

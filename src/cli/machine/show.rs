@@ -1,4 +1,4 @@
-//! `busbar machine show`: what is known of a machine, and what is assumed.
+//! `busbar machine show`: the properties of a machine, and which of them are assumed.
 
 use std::path::Path;
 
@@ -11,11 +11,10 @@ mod nodes;
 mod partitions;
 mod processors;
 
-/// Show a machine: what its nodes draw, which caps and gears they have, and what of it is assumed
+/// Show the power of a machine's nodes, their caps and gears, and all assumptions
 ///
-/// Where processors were measured one by one, the table has a row for each application, and the plots show one of
-/// them on three processors: the most efficient, the one in the middle and the least efficient, each by its best
-/// point.
+/// For a machine with manufacturing variation, the table has a row for each application, and the plots show one
+/// application on the most efficient, the median and the least efficient processor.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar machine show cluster.toml
@@ -24,19 +23,19 @@ mod processors;
   busbar machine show curves.csv --app CoMD")]
 pub(in crate::cli) struct Arguments {
     /// A .toml machine file, a .csv file of curves, cab, catalyst or a number of processors [default: catalyst,
-    /// made up]
+    /// synthetic]
     #[arg(value_name = "MACHINE")]
     machine: Option<String>,
 
-    /// The partition to show, of a machine file that has several [default: all of them, and the total]
+    /// The partition to show, of a machine file with partitions [default: all of them, and the total]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     partition: Vec<String>,
 
-    /// The application to plot, where processors were measured one by one [default: the first]
+    /// The application to plot, for a machine with manufacturing variation [default: the first]
     #[arg(long, value_name = "APP")]
     app: Option<String>,
 
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -60,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match &machine.variation {
         Some(known) => processors::show(known, &machine.name, app, *json),
         None if app.is_some() => anyhow::bail!(
-            "--app is for machines whose processors were measured one by one; {} has no curves",
+            "--app is for machines with curves for each processor; {} has none",
             machine.name
         ),
         None => nodes::show(&machine, *json),

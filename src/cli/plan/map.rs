@@ -1,4 +1,4 @@
-//! The map of a plan: which machine under which limit does most for its watts and for its money.
+//! The map of a plan: which machine and limit give the most work for the watts and for the money.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -16,22 +16,29 @@ use crate::tariff::Currency;
 
 use crate::cli::keeping;
 
-/// What nodes cost.
+/// The options about prices of nodes and the map.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// What a node costs, with its share of racks, network and storage: 9000EUR. With --price, the answer is the machine
-    /// with the most work for the money
-    #[arg(long, value_name = "AMOUNT", requires = "price")]
+    /// Price of a node, with its share of racks, network and storage: 9000EUR
+    ///
+    /// With --price, the recommendation is the machine with the most work for the money.
+    #[arg(
+        long,
+        value_name = "AMOUNT",
+        requires = "price",
+        help_heading = "Prices, carbon and cooling"
+    )]
     node_price: Option<Amount>,
 
     /// Years until a node is replaced
-    #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = parse_years)]
+    #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = parse_years, help_heading = "Prices, carbon and cooling")]
     lifetime: f64,
 
-    /// Also show a map of nodes and budgets: the work that each machine can do if jobs wait at all times. It takes
-    /// the most runs; --node-price and --plots show it, too
-    #[arg(long)]
+    /// Also show the throughput for each number of nodes and each budget, with a full queue
+    ///
+    /// This map takes the most runs. --node-price and --plots show it, too.
+    #[arg(long, help_heading = "Results")]
     map: bool,
 }
 
@@ -48,7 +55,7 @@ impl std::str::FromStr for Amount {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "'{text}' is no amount of money; write a number and a currency, such as 9000EUR"
+                "'{text}' is not an amount of money; write a number and a currency, such as 9000EUR"
             )
         };
         let at = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(wrong)?;
@@ -66,7 +73,7 @@ fn parse_years(text: &str) -> Result<f64, String> {
     let years = text.trim_end_matches(" years").trim_end_matches('y').parse::<f64>().ok();
     years
         .filter(|years| (0.1..=100.0).contains(years))
-        .ok_or_else(|| format!("'{text}' is no number of years from 0.1 to 100"))
+        .ok_or_else(|| format!("'{text}' is not a number of years from 0.1 to 100"))
 }
 
 impl Arguments {
@@ -80,7 +87,7 @@ impl Arguments {
         self.node_price.is_some()
     }
 
-    /// What a node costs, if that was said.
+    /// The price of a node, if given.
     fn node(&self) -> Option<NodePrice> {
         self.node_price.map(|amount| NodePrice { price: amount.number, years: self.lifetime })
     }
@@ -114,9 +121,9 @@ impl Arguments {
     }
 }
 
-/// What the map shows.
+/// The caption of the map.
 pub(super) const TITLE: &str =
-    "What the machine can do if jobs wait at all times: the work of so many nodes at full speed";
+    "Throughput with a full queue, as the number of nodes at full speed that do the same work";
 
 /// The headings and the rows of the map as a table.
 pub(super) fn table(map: &Map) -> (Vec<String>, Vec<Vec<String>>) {
@@ -199,7 +206,7 @@ pub(super) fn sentences(map: &Map, currency: Option<Currency>) -> Vec<String> {
     }
     if (0..map.places.len()).any(|at| map.lacks_jobs(at)) {
         said.push(format!(
-            "{LACKS_JOBS} jobs are left undone that run elsewhere: they need more nodes, or more power."
+            "{LACKS_JOBS} some jobs do not run here but run elsewhere on the map: they need more nodes, or more power."
         ));
     }
     if let Some(offered) = map.offered_nodes {
@@ -209,7 +216,7 @@ pub(super) fn sentences(map: &Map, currency: Option<Currency>) -> Vec<String> {
             format!(", {:.0} % of what the recommended machine can do{behind}", 100.0 * load)
         });
         said.push(format!(
-            "The log keeps {offered:.1} nodes busy in the mean{}.",
+            "The log keeps {offered:.1} nodes busy on average{}.",
             share.unwrap_or_default()
         ));
     }
@@ -243,7 +250,7 @@ pub(super) fn picture(map: &Map) -> String {
         map.find(nodes, limit).map(|at| marks(map, at)).unwrap_or_default()
     };
     heat_map(&HeatMap {
-        title: "What the machine can do: work, in nodes at full speed",
+        title: "Throughput, in nodes at full speed",
         across: "budget",
         up: "nodes",
         columns: &limits.iter().map(|limit| human_power(*limit)).collect::<Vec<_>>(),
@@ -256,6 +263,6 @@ pub(super) fn picture(map: &Map) -> String {
             .iter()
             .map(|nodes| limits.iter().map(|limit| mark(*nodes, *limit)).collect())
             .collect(),
-        key: "◆ recommended   ★ most for the money   ▲ most for each watt   ○ leaves jobs undone",
+        key: "◆ recommended   ★ most for the money   ▲ most for each watt   ○ unfinished jobs",
     })
 }

@@ -110,7 +110,7 @@ impl Shown<'_> {
         });
         Aside {
             title: title.to_owned(),
-            about: format!("{about}; ◆ is chosen, ○ leaves jobs undone that run elsewhere"),
+            about: format!("{about}; ◆ is chosen, ○ some jobs that run elsewhere do not finish"),
             headings: headings[1..].iter().map(heading).collect(),
             rows: rows.into_iter().map(turned).collect(),
             picture: Some(svg),

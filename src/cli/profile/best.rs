@@ -14,10 +14,10 @@ use crate::profile::{Origin, Profile, Row, Store};
 use crate::report::{Facts, Point, Side, columns, plot};
 use crate::units::Watts;
 
-/// Show which cap is best for an application: by time, by energy, and by energy × time
+/// Show the best cap for an application by time, by energy, and by energy × time
 ///
-/// All settings on one number of nodes and cores are compared. Where memory or GPUs had caps of their own, a
-/// setting is a cap for each part, and the table has those that no other equals or beats in both time and power.
+/// It compares all settings on one number of nodes and cores. If memory or GPUs have separate caps, a setting is a
+/// cap for each part, and the table has the settings that no other equals or beats in both time and power.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar profile best SP-MZ
@@ -28,23 +28,23 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "APP")]
     application: String,
 
-    /// Only settings in which all nodes together draw at most this
+    /// Only settings with at most this power of all nodes together
     #[arg(long, value_name = "POWER")]
     under: Option<Watts>,
 
-    /// On this many nodes [default: the most there are]
+    /// Number of nodes [default: the largest]
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
 
-    /// On this many cores in each node [default: the most there are]
+    /// Cores per node [default: the largest]
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
 
-    /// Every setting in the table
+    /// Show every setting
     #[arg(long)]
     all: bool,
 
-    /// One JSON object, with every setting, on standard output
+    /// Print one JSON object, with every setting
     #[arg(long)]
     json: bool,
 
@@ -52,7 +52,7 @@ pub(in crate::cli) struct Arguments {
     database: Database,
 }
 
-/// What is to be least.
+/// The goal to minimise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
     Time,
@@ -71,7 +71,7 @@ impl Goal {
         }
     }
 
-    /// How it looks in a plot.
+    /// Its mark in a plot.
     fn mark(self) -> char {
         match self {
             Goal::Time => '●',
@@ -170,7 +170,7 @@ fn compare<'a>(
         let least = on_cores.iter().min_by_key(|setting| setting.power);
         let (under, least) = (arguments.under.unwrap_or_default(), least.map(|least| least.power));
         bail!(
-            "{application} draws more than {under} in each of {} (--under); {} at least",
+            "{application} draws more than {under} in each of {} (--under); the lowest is {}",
             counted(on_cores.len(), "setting"),
             least.unwrap_or_default()
         );
@@ -229,7 +229,7 @@ impl Comparison<'_> {
         self.settings.iter().any(|setting| setting.setting.others.are_set())
     }
 
-    /// Those worth showing: all if only processors have caps; else those that none beats, and the best.
+    /// The settings to show: all if only processors have caps, else the unbeaten ones and the best.
     fn shown(&self, all: bool) -> Vec<Summed> {
         let is_unbeaten = |setting: &&Summed| {
             let beats = |other: &Summed| {
@@ -268,7 +268,7 @@ impl Comparison<'_> {
             facts.add(
                 "bound",
                 format!(
-                    "no power was measured for {}: it is the most that caps allow",
+                    "power was not measured for {}: the caps stand in as an upper bound",
                     counted(bound, "setting")
                 ),
             );
@@ -279,7 +279,7 @@ impl Comparison<'_> {
         }
         let note = match shown.len() < self.settings.len() {
             true => format!(
-                "the {} settings that none beats in time and power together, and the best (--all shows all)\n",
+                "the {} settings that no other beats in both time and power, and the best (--all shows all)\n",
                 shown.len()
             ),
             false => String::new(),
@@ -366,5 +366,5 @@ fn relative_plot(shown: &[Summed], right: &str, place: fn(&Summed) -> Watts) -> 
         line.iter().map(point).collect()
     };
     let legend = Goal::ALL.map(|goal| format!("{} {}", goal.mark(), goal.name())).join(", ");
-    plot(&format!("multiple of the least: {legend}"), right, &Goal::ALL.map(points))
+    plot(&format!("multiple of the minimum: {legend}"), right, &Goal::ALL.map(points))
 }

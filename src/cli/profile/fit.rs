@@ -1,4 +1,4 @@
-//! `busbar profile fit`: a model of an application, and how far it is off.
+//! `busbar profile fit`: fits a model of an application, and shows its error.
 
 use std::collections::BTreeSet;
 
@@ -16,46 +16,44 @@ use crate::units::{Share, Watts};
 mod answer;
 mod pass;
 
-/// Model an application from some of its measured rows, and compare the model with the others
+/// Fit a model to some measured rows of an application, and test it on the others
 ///
-/// There are two models. The polynomial, in the logarithms of nodes, cores and cap, is for time and
-/// power. PASS, whose laws of scaling, frequency and power have parameters with a meaning, is for
-/// time alone, on one number of cores.
+/// The polynomial, in the logarithms of nodes, cores and cap, models time and power. PASS, whose parameters have a
+/// physical meaning, models only time, for one number of cores.
 ///
-/// With --save, configurations that were not measured are predicted: all combinations of the nodes,
-/// cores and caps that were. These rows are marked as predicted and never replace measured ones.
+/// With --save, all combinations of the measured nodes, cores and caps are predicted that were not measured
+/// themselves. These rows are marked as predicted and never replace measured ones.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// The application
     #[arg(value_name = "APP")]
     application: String,
 
-    /// Which model
+    /// Model to fit
     #[arg(long, value_name = "MODEL", value_enum, default_value_t)]
     model: Kind,
 
-    /// For --model pass: the rows with this many cores a node [default: the most there are]
+    /// For --model pass: use the rows with this number of cores per node [default: the largest]
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
 
-    /// The share of the measured rows to train on [default: 10%, or more if a model needs more;
-    /// 100% for --model pass]
+    /// Share of the measured rows to train on [default: 10%, or more if a model needs more; 100% for --model pass]
     #[arg(long, value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true)]
     train: Option<Share>,
 
-    /// How these rows are chosen: at random, or spread out over the configurations
+    /// How to choose training rows: at random, or spread out over the configurations
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     choose: Choice,
 
-    /// Where random numbers start, for --choose random
+    /// Random seed, for --choose random
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Store predictions, by a model of all measured rows, for what was not measured
+    /// Store predictions for configurations that were not measured, by a model of all measured rows
     #[arg(long)]
     save: bool,
 
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 
@@ -87,8 +85,7 @@ impl Choice {
 }
 
 impl Arguments {
-    /// The share of the rows to train on. PASS has few parameters, which are what is asked for, and
-    /// wants all rows.
+    /// The share of the rows to train on. PASS has few parameters, and uses all rows.
     fn train(&self) -> Share {
         self.train.unwrap_or(match self.model {
             Kind::Polynomial => Share::percent(10),
@@ -111,7 +108,7 @@ impl Arguments {
         }
     }
 
-    /// Where random numbers started, if there were any.
+    /// The random seed, if one was used.
     fn seed_used(&self) -> Option<u64> {
         (self.choose == Choice::Random).then_some(self.seed)
     }
@@ -120,22 +117,22 @@ impl Arguments {
 fn parse_share(text: &str) -> anyhow::Result<Share> {
     let share: Share = text.parse()?;
     if share == Share::default() || share > Share::WHOLE {
-        bail!("a model is trained on more than none and at most all of the rows: 0.1% to 100%");
+        bail!("--train must be from 0.1% to 100%");
     }
     Ok(share)
 }
 
-/// What came of it.
+/// The result of a fit.
 struct FitReport<'a> {
     arguments: &'a Arguments,
     profile: &'a Profile,
     /// Of some rows.
     model: Fit,
-    /// On the others, if there are others it has something to say about.
+    /// The errors on the other rows, if the model covers any.
     errors: Option<Errors>,
-    /// The others it has nothing to say about.
+    /// The other rows, which the model does not cover.
     silence: Silence,
-    /// What became of the predictions that were stored.
+    /// How many predictions were stored.
     saved: Option<Imported>,
 }
 
@@ -167,7 +164,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return pass::run(arguments, &profile);
     }
     if arguments.cores.is_some() {
-        bail!("--cores is of use with --model pass alone");
+        bail!("--cores needs --model pass");
     }
     let training = arguments.training();
     let model = match arguments.train {
@@ -200,7 +197,7 @@ fn save(store: &mut Store, profile: &Profile) -> anyhow::Result<Imported> {
     Ok(store.import(&[predicted], Existing::Refuse)?)
 }
 
-/// More rows than anybody looks at.
+/// The most combinations that are predicted.
 const MOST_COMBINATIONS: usize = 1_000_000;
 
 /// All combinations of the nodes, cores and caps that were measured.

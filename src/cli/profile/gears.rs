@@ -12,10 +12,10 @@ use crate::profile::{Profile, Store};
 use crate::report::write_whole;
 use crate::units::Watts;
 
-/// Write measured caps as gears and sensitivities, which go into a machine file
+/// Write measured caps as gears and sensitivities (beta) for a machine file
 ///
-/// Policies that know frequency levels alone (easy-power, pb-guided) then reckon with what was measured. The gear of a
-/// cap has the most that any application draws under it and the slowdown of the application that minds it most.
+/// Policies that use only frequency levels (easy-power, pb-guided) then use the measurements. The gear of a cap has
+/// the highest power of any application under it, and the slowdown of the most sensitive application.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar profile gears
@@ -25,15 +25,15 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "APP")]
     applications: Vec<String>,
 
-    /// What a busy node draws beside what was measured
+    /// Power of a busy node that was not measured
     #[arg(long, value_name = "POWER", default_value = "0W")]
     rest: Watts,
 
-    /// The file [default: standard output]
+    /// Output file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 
@@ -50,10 +50,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let text = file(&gears(&profiles)?, arguments.rest);
     let Some(out) = &arguments.out else { return print(&text) };
     if out.exists() && !arguments.force {
-        bail!("{} is there already; replace it with --force, or name another file", out.display());
+        bail!("{} already exists; overwrite it with --force, or name another file", out.display());
     }
     write_whole(out, &|file| file.write_all(text.as_bytes()))?;
-    print(&format!("{} is written; put it into a machine file\n", out.display()))
+    print(&format!("{} is written; copy its contents into a machine file\n", out.display()))
 }
 
 /// A piece of a machine file.

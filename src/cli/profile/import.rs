@@ -1,4 +1,4 @@
-//! `busbar profile import`: a table of measurements into the database.
+//! `busbar profile import`: reads a table of measurements into the database.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -14,12 +14,12 @@ use crate::profile::{Store, StoreError};
 use crate::text;
 use crate::units::Watts;
 
-/// Read a table of measurements into the database, all of it or nothing
+/// Import a table of measurements; if a row is wrong, nothing is imported
 ///
-/// The first line of the file names the columns, in any order: application, nodes, cores, cap_w, time_s,
-/// power_w or energy_j; if there is need, memory_cap_w and gpu_cap_w, size (of the problem) and origin (measured,
-/// emulated, bound or predicted). A cap is for each socket, and none where the field is empty; the power is what
-/// all nodes draw together. Runs that are there several times are summed up.
+/// The first line of the file names the columns, in any order: application, nodes, cores, cap_w, time_s, power_w or
+/// energy_j; optionally memory_cap_w, gpu_cap_w, size (of the problem) and origin (measured, emulated, bound or
+/// predicted). A cap is per socket, and an empty field means no cap; the power is that of all nodes together.
+/// Repeated runs are summarised in one row.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar profile import cab.csv --cap-range 51W..115W
@@ -33,41 +33,44 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "FILE.csv")]
     table: PathBuf,
 
-    /// A column under another name: time=runtime_s. Several for an application are joined:
-    /// application=class/app; several for power or energy are added: power=cpu_w+gpu_w
+    /// Name of a column in this file: time=runtime_s; may be repeated
+    ///
+    /// Several columns can be joined to the application (application=class/app), or added to power or energy
+    /// (power=cpu_w+gpu_w).
     #[arg(long = "column", value_name = "FIELD=NAME")]
     columns: Vec<Renamed>,
 
-    /// What all rows have in common: nodes=1, cap=80W
+    /// A value that all rows share: nodes=1, cap=80W
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     constants: Vec<Constant>,
 
-    /// Say nothing of columns that hold no field
+    /// Do not warn about unknown columns
     #[arg(long)]
     ignore_other_columns: bool,
 
-    /// What a cap in the file is for: one socket, or all sockets of a node together
+    /// Meaning of a cap in the file: for one socket, or for all sockets of a node together
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     cap_of: CapOf,
 
-    /// What power and energy in the file are of: the whole job, or each of its nodes
+    /// Meaning of power and energy in the file: of the whole job, or of each of its nodes
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     power_of: PowerOf,
 
-    /// How many sockets a node has: draws are compared with caps, and caps stand for power that was not measured
-    /// [default: 2 for --cap-of node]
+    /// Sockets per node [default: 2 for --cap-of node]
+    ///
+    /// Power is checked against caps, and caps stand in for power that was not measured.
     #[arg(long, value_name = "N")]
     sockets: Option<NonZeroU32>,
 
-    /// The cap of a socket where the table has none [default: the highest in the table]
+    /// The cap of a socket for rows without a cap [default: the highest in the table]
     #[arg(long, value_name = "POWER")]
     highest_cap: Option<Watts>,
 
-    /// Refuse caps of a socket that the machine cannot hold: 51W..115W
+    /// Refuse caps outside the range of a socket: 51W..115W
     #[arg(long, value_name = "A..B")]
     cap_range: Option<CapRange>,
 
-    /// Replace measured rows that are there; predicted ones always give way
+    /// Replace existing measured rows; predicted rows are always replaced
     #[arg(long)]
     replace: bool,
 
@@ -108,8 +111,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             more => format!(", and so is that of {}", counted(more, "later row")),
         };
         warn(&format!(
-            "{}, line {line}: the power is more than {MOST_SOCKETS} × cap × nodes{more}; is it in \
-             watts, and the cap that of one socket?",
+            "{}, line {line}: the power exceeds {MOST_SOCKETS} × cap × nodes{more}; is the power in watts, and \
+            the cap per socket?",
             name.display()
         ));
     }
@@ -120,7 +123,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let line = line.map_or(String::new(), |line| format!(", line {line}"));
             bail!(
                 "{}{line}: {application} on {configuration} is already measured in {}; \
-                 take the row out, or replace what is there with --replace",
+                 remove the row, or replace the measured one with --replace",
                 name.display(),
                 arguments.database.profiles.display()
             );
@@ -145,7 +148,7 @@ fn layout(arguments: &Arguments) -> anyhow::Result<Layout> {
     layout.power_is_of_node = arguments.power_of == PowerOf::Node;
     layout.highest_cap = arguments.highest_cap.filter(|cap| *cap > Watts::ZERO);
     if layout.highest_cap != arguments.highest_cap {
-        bail!("--highest-cap 0W is no cap; write the highest that a socket has, such as 115W");
+        bail!("--highest-cap 0W is not a cap; write the highest cap of a socket, such as 115W");
     }
     layout.cap_range = arguments.cap_range;
     layout.ignore_other_columns = arguments.ignore_other_columns;

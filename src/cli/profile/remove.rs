@@ -1,4 +1,4 @@
-//! `busbar profile remove`: rows out of the database.
+//! `busbar profile remove`: removes rows from the database.
 
 use clap::Args;
 
@@ -6,16 +6,15 @@ use super::{Database, counted};
 use crate::cli::print;
 use crate::profile::{Removal, Store};
 
-/// Remove an application's rows from the database
-///
-/// The other applications keep their numbers, and its own number is kept for it.
+/// Remove an application's rows from the database The numbers of all applications stay the same, and the number of
+/// this one is not reused.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// The application
     #[arg(value_name = "APP")]
     application: String,
 
-    /// Only the rows that were predicted
+    /// Remove only predicted rows
     #[arg(long)]
     predicted: bool,
 

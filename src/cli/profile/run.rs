@@ -1,4 +1,4 @@
-//! `busbar profile run`: runs a program under several caps, and keeps what it took and drew.
+//! `busbar profile run`: measures the run time and power of a program under several caps.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -26,38 +26,37 @@ use crate::units::{Joules, Span, Watts};
 /// How long an agent may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the agent waits for a sign of life of this command before it falls to its safe cap.
+/// How long the agent waits for a renewal from this command before it applies its safe cap.
 const LEASE: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether the program has ended. Shorter runs are not measured well anyway.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Run a program under several caps, and keep what it took and drew
+/// Measure a program's run time and power under several caps
 ///
-/// The node's agent sets each cap on every processor package and measures. The program is run once for each cap, on
-/// this node; give it enough to do for some seconds at least. Its time and mean power are stored, and policies use
-/// them the next time they read the database: at once in a simulation, in a daemon after a reload (SIGHUP). Where a configuration was run before, the median of all times and the largest of all powers count.
-/// Afterwards the limits are as the site had them.
-///
-/// The program finds its cap in the variable BUSBAR_CAP_WATTS. What it prints goes to standard error.
+/// The node's agent sets each cap on every processor package and measures. The program runs once for each cap, on
+/// this node; it should run for some seconds at least. The database stores its run time and mean power. Simulations
+/// use them at once, a daemon after a reload (SIGHUP). If a configuration was measured before, the median of all
+/// times and the largest of all powers count. Afterwards, the site's own limits are restored. The variable
+/// BUSBAR_CAP_WATTS tells the program its cap. The program's output goes to standard error.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar profile run --app lulesh --caps 60,80,100 -- ./lulesh2.0 -s 50
   busbar profile run --app lulesh --caps 60,70,80,90,100 --repeat 3 -- ./lulesh2.0 -s 50")]
 pub(in crate::cli) struct Arguments {
-    /// The application that the runs are stored under
+    /// Name of the application in the database
     #[arg(long, value_name = "APP")]
     app: String,
 
-    /// Caps of each processor package in watts, separated by commas
+    /// Caps per processor package in watts, separated by commas
     #[arg(long, value_name = "WATTS,…", value_delimiter = ',', required = true, value_parser = parse_cap)]
     caps: Vec<Watts>,
 
-    /// How often the program is run under each cap
+    /// Runs under each cap
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
 
-    /// How many cores the program uses [default: all that this command may use]
+    /// Number of cores that the program uses [default: all that this command may use]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     cores: Option<u32>,
 
@@ -65,7 +64,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 
-    /// One JSON object, with every row, on standard output
+    /// Print one JSON object, with every row
     #[arg(long)]
     json: bool,
 
@@ -84,14 +83,14 @@ fn parse_cap(text: &str) -> anyhow::Result<Watts> {
         Err(_) => text.parse()?,
     };
     if cap == Watts::ZERO {
-        bail!("a cap is above zero");
+        bail!("a cap must be above zero");
     }
     Ok(cap)
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if !is_name(&arguments.app) {
-        bail!("'{}' is no name of an application", arguments.app);
+        bail!("'{}' is not a name of an application", arguments.app);
     }
     let cores = match arguments.cores {
         Some(cores) => cores,
@@ -153,12 +152,12 @@ fn with_model(mut profile: Profile) -> (Profile, String) {
     profile.rows.dedup_by_key(|row| row.configuration);
     let rows = counted(runs.len(), "row");
     let text = format!(
-        "The model of these {rows} is drawn between them; 'busbar profile fit' says how good it is.\n"
+        "The plot shows a model of these {rows} between them; 'busbar profile fit' shows its error.\n"
     );
     (profile, text)
 }
 
-/// What one run took and drew.
+/// The run time and energy of one run.
 struct Run {
     time: Span,
     power: Watts,
@@ -203,9 +202,7 @@ impl Node {
             let is_outside = |cap: &&Watts| **cap < range.lowest || **cap > range.highest;
             if let Some(cap) = caps.iter().find(is_outside) {
                 let (name, lowest, highest) = (domain.name.as_str(), range.lowest, range.highest);
-                bail!(
-                    "--caps: {cap} is outside of what {name} can be given, {lowest} to {highest}"
-                );
+                bail!("--caps: {cap} is outside the range of {name}, {lowest} to {highest}");
             }
         }
         Ok(())
@@ -228,10 +225,10 @@ impl Node {
         let status = self.wait(child, stop)?;
         let time = Span::from_millis(begin.elapsed().as_millis().max(1) as u64);
         let Answer::Energy(energy) = self.client.ask(Request::End { job })? else {
-            bail!("the agent's answer does not fit; does it have another version?");
+            bail!("the agent's answer has an unknown form; is it another version?");
         };
         if stop.load(Ordering::Relaxed) {
-            bail!("stopped; the runs until now are stored");
+            bail!("stopped; the finished runs are stored");
         }
         if !status.success() {
             bail!(
@@ -253,11 +250,11 @@ impl Node {
         Ok(Run { time, power: Watts::from_milliwatts(milliwatts), origin })
     }
 
-    /// Gives every package a cap, and wants it confirmed.
+    /// Sets the cap of every package, and fails unless each is confirmed.
     fn cap(&mut self, cap: Watts) -> anyhow::Result<()> {
         let caps = self.packages.iter().map(|name| (name.clone(), cap)).collect();
         let Answer::Set(report) = self.client.ask(Request::Set(Caps::Domains { caps }))? else {
-            bail!("the agent's answer does not fit; does it have another version?");
+            bail!("the agent's answer has an unknown form; is it another version?");
         };
         let lease = Request::Renew { lease: LEASE.as_millis() as u64 };
         self.client.ask(lease)?;
@@ -269,7 +266,7 @@ impl Node {
         }
     }
 
-    /// Waits for the program, and lets the agent know meanwhile that somebody is there.
+    /// Waits for the program, and renews the lease at the agent meanwhile.
     fn wait(&mut self, mut child: Child, stop: &AtomicBool) -> anyhow::Result<ExitStatus> {
         let mut renewed = Instant::now();
         loop {
@@ -291,7 +288,7 @@ impl Node {
         }
     }
 
-    /// Gives the node back with the limits that the site had.
+    /// Releases the node and restores the site's limits.
     fn release(&mut self) -> anyhow::Result<()> {
         self.client.ask(Request::Release).context("the limits of this node were not restored")?;
         Ok(io::stderr().flush()?)
@@ -305,7 +302,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    /// Adds that of a package, which has to be known.
+    /// Adds the energy of a package, which has to be known.
     fn add(&mut self, name: &DomainName, reading: &Reading<Joules>) -> anyhow::Result<()> {
         match reading {
             Reading::Measured { value, .. } => self.joules += *value,
@@ -318,7 +315,7 @@ impl Drawn {
                 name.as_str()
             ),
             Reading::Unknown { reason, .. } => bail!(
-                "the energy of {} is not known: {reason}; this run is not stored",
+                "the energy of {} is unknown: {reason}; this run is not stored",
                 name.as_str()
             ),
         }

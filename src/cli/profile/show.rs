@@ -13,29 +13,29 @@ use crate::profile::measured::Spread;
 use crate::profile::{Configuration, Origin, Profile, Row, Store};
 use crate::report::{Facts, Point, Side, columns, plot};
 
-/// Show what an application takes and draws
+/// Show the run time and power of an application
 ///
-/// The table has the best rows: those that no other row equals or beats in both time and power.
-/// The plots show time and power over caps, on the most nodes and cores unless others are named.
+/// The table has the best rows: those that no other row equals or beats in both time and power. The plots show time
+/// and power over caps, on the largest number of nodes and cores unless you name others.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// The application
     #[arg(value_name = "APP")]
     application: String,
 
-    /// Every row in the table
+    /// Show every row
     #[arg(long)]
     all: bool,
 
-    /// Plot what it does on this many nodes [default: the most there are]
+    /// Plot this number of nodes [default: the largest]
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
 
-    /// Plot what it does on this many cores in each node [default: the most there are]
+    /// Plot this number of cores per node [default: the largest]
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
 
-    /// One JSON object, with every row, on standard output
+    /// Print one JSON object, with every row
     #[arg(long)]
     json: bool,
 
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// Prints what is known of an application after some runs on one node, and what a model adds to it.
+/// Prints an application after some runs on one node, with a model.
 #[cfg(feature = "agent")]
 pub(super) fn print_runs(
     (profile, model): &(Profile, String),
@@ -132,7 +132,7 @@ fn curve(profile: &Profile, nodes: Option<u32>, cores: Option<u32>) -> anyhow::R
     pick(on_nodes.into_iter(), cores, "cores", |row| row.configuration.cores)
 }
 
-/// Those that have so many of something, or as many as there are.
+/// The rows with this number of nodes or cores, or with the largest.
 pub(super) fn pick<'a, T>(
     rows: impl Iterator<Item = &'a T>,
     asked: Option<u32>,
@@ -147,7 +147,7 @@ pub(super) fn pick<'a, T>(
     if !counts.contains(&wanted) {
         let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
         let there = if counts.len() == 1 { "all are" } else { "there are rows" };
-        bail!("there is no row on {wanted} {what}; {there} on {}", counts.join(", "));
+        bail!("no row is on {wanted} {what}; {there} on {}", counts.join(", "));
     }
     Ok(rows.into_iter().filter(|row| count(row) == wanted).collect())
 }

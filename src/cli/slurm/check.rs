@@ -1,4 +1,4 @@
-//! `busbar slurm check`: what a site lacks.
+//! `busbar slurm check`: checks whether a site is ready for Busbar.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use super::setup::SiteArguments;
 use crate::cli::print;
 use crate::slurm::check::{Point, Verdict, check, is_complete};
 
-/// Say what is missing on a cluster for one of Busbar's modes
+/// Check whether a cluster is ready for one of Busbar's modes
 ///
-/// Nothing is changed. Run it on the host of slurmctld, as the user that the daemon will have. The exit
-/// code is 2 if something is missing.
+/// Nothing is changed. Run it on the host of slurmctld, as the daemon's user. The exit code is 2 if something is
+/// missing.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar slurm check --mode watch

@@ -11,13 +11,13 @@ use crate::slurm::model::{Hold, Job, JobState};
 use crate::slurm::setup;
 use crate::slurm::words::Words;
 
-/// Show the jobs of the cluster, and what they tell Busbar
+/// Show the jobs of the cluster, with their hints for Busbar
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     cluster: Where,
 
-    /// Show jobs that have ended, too
+    /// Show finished jobs, too
     #[arg(long)]
     ended: bool,
 
@@ -101,7 +101,7 @@ fn told(job: &Job) -> String {
     }
 }
 
-/// A text of somebody else's, without what could change the terminal.
+/// Text from a user, without control characters.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

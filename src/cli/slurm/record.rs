@@ -1,4 +1,4 @@
-//! `busbar slurm record`: what a cluster answers, for a bug report.
+//! `busbar slurm record`: records a cluster's answers, for a bug report.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use super::Where;
 use crate::cli::print;
 use crate::slurm::record::{Entry, record};
 
-/// Record what the cluster answers to Busbar, for a bug report
+/// Record the cluster's answers to Busbar, for a bug report
 ///
-/// Every call that reads something is made once, and what it prints is written into a folder. Nothing is changed on the
-/// cluster. Names of users, accounts, hosts and jobs, comments and paths are replaced by neutral words. Names of nodes,
-/// partitions, licences and reservations and numbers of users are kept; look at the files before you send them.
+/// This makes every reading call once, and writes its output into a folder. Nothing is changed on the cluster. Names
+/// of users, accounts, hosts and jobs, comments and paths are replaced by neutral words. Names of nodes, partitions,
+/// licences and reservations and numbers of users are kept; check the files before you send them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar slurm record answers
@@ -21,7 +21,7 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     cluster: Where,
 
-    /// Folder to write, which must be empty or not exist
+    /// Output folder, which must be empty or not exist
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 

@@ -13,10 +13,9 @@ use crate::slurm::setup;
 
 /// Give the cluster back to Slurm: release all jobs that Busbar holds
 ///
-/// The plug-in is switched off first, so that new jobs are not held. Then jobs are released, the
-/// reservation of watts is removed, and nodes that Busbar drained are in service again. Running jobs go
-/// on. Stop the daemon before, or it holds jobs again. To go back to Busbar, remove the file busbar.off
-/// beside slurm.conf.
+/// Stop the daemon first, or it holds jobs again. This command switches the plug-in off, so that new jobs are not
+/// held, releases jobs, removes the reservation of watts, and returns nodes that Busbar drained to service. Running
+/// jobs continue. To use Busbar again, remove the file busbar.off beside slurm.conf.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
@@ -57,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     match released.failures.is_empty() {
         true => Ok(()),
-        false => bail!("{} things could not be given back; run it again", released.failures.len()),
+        false => bail!("{} steps failed; run the command again", released.failures.len()),
     }
 }
 
@@ -67,10 +66,10 @@ fn in_words(released: &Released) -> String {
         list => format!("{} {what}: {}\n", list.len(), list.join(", ")),
     };
     let mut text = count(&released.jobs, "jobs released");
-    text += &count(&released.kept_back, "jobs left to their users, who hold them");
-    text += &count(&released.nodes, "nodes put into service");
+    text += &count(&released.kept_back, "jobs left held, because their users hold them");
+    text += &count(&released.nodes, "nodes returned to service");
     text + match released.had_reservation {
         true => "the reservation of watts is removed\n",
-        false => "there was no reservation of watts\n",
+        false => "no reservation of watts existed\n",
     }
 }

@@ -1,4 +1,4 @@
-//! `busbar slurm setup`: what a site installs.
+//! `busbar slurm setup`: prints the files that a site installs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,13 +19,12 @@ use crate::slurm::setup::{self, Layer, Mode, Site};
 use crate::slurm::version::Version;
 use crate::units::Watts;
 
-/// Print what a site installs for Busbar: job_submit.lua, prolog, epilog, lines of slurm.conf, drop-ins
-/// for systemd
-///
-/// With --write the files are written into a folder; slurm.conf itself is never touched.
+/// Print the files to install for Busbar: job_submit.lua, prolog, epilog, lines of slurm.conf, systemd drop-ins With
+/// --write, the files are written into a folder; slurm.conf itself is never changed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Modes: watch reads only; in steer Busbar starts the jobs; in admit Slurm does, within the watts that Busbar gives.
+    after_help = "Modes: watch only reads; in steer, Busbar starts the jobs; in admit, Slurm starts them within \
+    Busbar's watts.
 Examples:
   busbar slurm setup --mode steer --partition main
   busbar slurm setup --mode admit --watts 40kW --node-watts 400W --write /etc/slurm"
@@ -41,7 +40,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
 
-    /// Print for this version instead of the one that is installed
+    /// Version of Slurm to print for [default: the installed one]
     #[arg(long, value_name = "VERSION")]
     slurm_version: Option<Version>,
 
@@ -50,7 +49,7 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-/// What is different from site to site.
+/// The options that differ between sites.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct SiteArguments {
@@ -58,35 +57,35 @@ pub(super) struct SiteArguments {
     #[arg(long, value_name = "MODE", default_value = "steer")]
     mode: Mode,
 
-    /// A partition that is Busbar's; may be repeated [default: all]
+    /// A partition that Busbar manages; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     partition: Vec<String>,
 
-    /// The watts of the feed, for mode admit
+    /// Power of the feed, for mode admit
     #[arg(long, value_name = "POWER")]
     watts: Option<Watts>,
 
-    /// The watts of a node [default: 200W]
+    /// Power of a node [default: 200W]
     #[arg(long, value_name = "POWER")]
     node_watts: Option<Watts>,
 
-    /// The watts of a node of a partition; may be repeated
+    /// Power of a node of this partition; may be repeated
     #[arg(long, value_name = "PARTITION=POWER", value_parser = named_watts)]
     partition_watts: Vec<(String, Watts)>,
 
-    /// The watts of a node under an application; may be repeated
+    /// Power of a node that runs this application; may be repeated
     #[arg(long, value_name = "APP=POWER", value_parser = named_watts)]
     app_watts: Vec<(String, Watts)>,
 
-    /// Nodes with a limit of their own, such as a rack, in mode admit on Slurm 25.11 and newer; may be repeated
+    /// A separate limit of some nodes, such as a rack, in mode admit on Slurm 25.11 and newer; may be repeated
     #[arg(long, value_name = "NODES=POWER", value_parser = layer)]
     layer: Vec<(HostList, Watts)>,
 
-    /// Processors of a node, for jobs that only say their tasks
+    /// Processors of a node, for jobs that request only tasks
     #[arg(long, value_name = "N", default_value_t = 0)]
     node_cpus: u32,
 
-    /// The watts of a GPU, of all types or of one, in mode admit; may be repeated
+    /// Power of a GPU, of all types or of one, in mode admit; may be repeated
     #[arg(long, value_name = "[TYPE=]POWER", value_parser = gpu_watts)]
     gpu_watts: Vec<(String, Watts)>,
 
@@ -94,7 +93,7 @@ pub(super) struct SiteArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     node_gpus: u32,
 
-    /// Number of a user besides root who may change everything; may be repeated
+    /// User ID of an operator besides root; may be repeated
     #[arg(long, value_name = "UID")]
     operator: Vec<u32>,
 
@@ -102,7 +101,7 @@ pub(super) struct SiteArguments {
     #[arg(long, value_name = "PATH", default_value = "/run/busbar-agent/socket")]
     agent_socket: PathBuf,
 
-    /// The program busbar on each node [default: this one]
+    /// Path of busbar on each node [default: that of this program]
     #[arg(long, value_name = "PATH")]
     busbar: Option<PathBuf>,
 }
@@ -180,12 +179,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             .context("cannot find the version of Slurm; name it with --slurm-version")?,
     };
     if !version.is_supported() {
-        bail!("Slurm {version} is too old; Busbar is made for {} and newer", Version::OLDEST);
+        bail!("Slurm {version} is too old; Busbar supports {} and newer", Version::OLDEST);
     }
     let site = arguments.site.site(&commands)?;
     if !site.layers.is_empty() && !version.has_hierarchical_resources() {
         bail!(
-            "Slurm {version} has no hierarchical resources, which --layer needs; they came with 25.11"
+            "--layer needs the hierarchical resources of Slurm 25.11 or newer; this is Slurm {version}"
         );
     }
     let folder = match &arguments.write {

@@ -1,4 +1,4 @@
-//! `busbar slurm watch`: the dry run. It reads what Slurm does, and says what a budget would have made of it.
+//! `busbar slurm watch`: a dry run. It records Slurm's jobs, and replays them under a budget.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -34,11 +34,11 @@ use crate::world::Repertoire;
 /// A shorter run counts as one of this many seconds in the bounded slowdown.
 const BSLD_THRESHOLD: f64 = 600.0;
 
-/// Watch the cluster, and say what a power budget would have made of its jobs
+/// Watch the cluster, then replay its jobs under a power budget
 ///
-/// Nothing is changed on the cluster. When the time is over, or after Ctrl-C, the jobs that ended meanwhile are replayed
-/// under the budget by each policy, from the times at which they were submitted, and compared with what happened. Power is
-/// what the machine file says that a node draws at full speed.
+/// Nothing is changed on the cluster. When the time is over, or after Ctrl-C, each policy replays the jobs that ended
+/// meanwhile, from their submit times, under the budget, and the result is compared with what Slurm did. A node's
+/// power is that of the machine file at full speed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar slurm watch --machine cluster.toml --budget 180kW --for 8h
@@ -51,11 +51,11 @@ pub(in crate::cli) struct Arguments {
     #[arg(short, long, value_name = "M")]
     machine: String,
 
-    /// Watts (6500W, 4.2MW), or a share of the machine's maximum (80%)
+    /// Power budget: watts (6500W, 4.2MW), or a share of the machine's maximum (80%)
     #[arg(short, long, value_name = "B", default_value = "80%")]
     budget: BudgetSpec,
 
-    /// A policy, or several with commas between them; may be repeated [default: easy-power, pb-guided and share]
+    /// Policies to try, separated by commas; may be repeated [default: easy-power, pb-guided and share]
     #[arg(short, long, value_name = "P")]
     policy: Vec<Listed<PolicySpec>>,
 
@@ -63,7 +63,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long = "for", value_name = "TIME")]
     time: Option<Length>,
 
-    /// How often to look
+    /// Time between two polls
     #[arg(long, value_name = "TIME", default_value = "5s")]
     every: Length,
 
@@ -87,18 +87,18 @@ struct Ended {
     limit: Option<u32>,
 }
 
-/// What happened, and what would have.
+/// The recorded past, and the simulations.
 #[derive(Serialize)]
 struct Answer {
     jobs: usize,
     watched_s: u64,
     budget_w: Option<f64>,
     happened: Happened,
-    /// Under the budget, best first; nothing if there were too few jobs.
+    /// The policies under the budget, best first; empty if there were too few jobs.
     policies: Vec<Row>,
 }
 
-/// What happened on the cluster.
+/// What Slurm did.
 #[derive(Debug, PartialEq, Serialize)]
 struct Happened {
     mean_wait_s: f64,
@@ -106,7 +106,7 @@ struct Happened {
     mean_bsld: f64,
     /// The most nodes that were in use at once.
     peak_nodes: u32,
-    /// What the machine draws with so many nodes at full speed.
+    /// What the machine draws with this many nodes at full speed.
     peak_w: f64,
     /// How long it drew more than the budget, at full speed.
     over_budget_s: u64,
@@ -128,7 +128,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let limit = budget.at(Instant::ZERO).limited();
     let (jobs, watched) = watch(arguments)?;
     if jobs.is_empty() {
-        bail!("no job has ended in {}; watch longer (--for)", human_time(watched.as_secs_f64()));
+        bail!("no job ended in {}; watch longer (--for)", human_time(watched.as_secs_f64()));
     }
     let draws = |nodes: u32| {
         let node = machine.node();
@@ -219,7 +219,7 @@ fn watch(arguments: &Arguments) -> anyhow::Result<(Vec<Ended>, Duration)> {
         is_last = is_over();
         match cluster.jobs() {
             Ok(jobs) => seen = jobs,
-            Err(error) => warn(&format!("{error}; it is tried again")),
+            Err(error) => warn(&format!("{error}; retrying")),
         }
     }
 }
@@ -278,7 +278,8 @@ fn in_words(answer: &Answer) -> String {
         vec![name.to_owned(), run, format!("{bsld:.2}"), human_time(mean), human_time(longest)]
     };
     let Happened { mean_wait_s, max_wait_s, mean_bsld, .. } = happened;
-    let mut rows = vec![row("as it was", *mean_bsld, *mean_wait_s, *max_wait_s, jobs.to_string())];
+    let mut rows =
+        vec![row("as recorded", *mean_bsld, *mean_wait_s, *max_wait_s, jobs.to_string())];
     for Row { policy, figures } in &answer.policies {
         let ran = format!("{}", figures.completed + figures.killed);
         rows.push(row(policy, figures.mean_bsld, figures.mean_wait_s, figures.max_wait_s, ran));
@@ -292,7 +293,8 @@ fn in_words(answer: &Answer) -> String {
     ];
     text += &columns(&headings, &rows);
     text += &format!(
-        "\nAs it was, up to {} were in use, which draw {} at full speed; the machine drew more than {limit} for {}.\n",
+        "\nAs recorded, up to {} were in use, which draw {} at full speed; the machine drew more than {limit} for \
+        {}.\n",
         counted(happened.peak_nodes as usize, "node"),
         human_power(happened.peak_w),
         human_time(happened.over_budget_s as f64)

@@ -18,7 +18,7 @@ use crate::slurm::program::Programs;
 /// How often Slurm is asked how far the array is.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Makes the runs in so many elements, and those that fail once more.
+/// Makes the runs in this many elements, and those that fail once more.
 pub(super) fn run(tasks: u32, cache: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(cache)
         .with_context(|| format!("cannot make the folder {}", cache.display()))?;

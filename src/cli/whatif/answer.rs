@@ -1,4 +1,4 @@
-//! The answer of `busbar whatif`: what happened and what would have, as tables, as a page and for programs.
+//! The answer of `busbar whatif`: the recorded past and the simulations, as tables, as a page and as JSON.
 
 mod jobs;
 pub(super) mod sentences;
@@ -27,10 +27,10 @@ use crate::report::{Absent, FORMAT, human_energy, human_mass, human_power, human
 use crate::units::Instant;
 use crate::workload::Workload;
 
-/// One way in which the past might have gone.
+/// A row of the table: the past as recorded, or a simulation.
 #[derive(Serialize)]
 pub(super) struct Row {
-    /// What it is about.
+    /// Its kind.
     pub(super) what: String,
     #[serde(skip)]
     pub(super) way: Way,
@@ -40,7 +40,7 @@ pub(super) struct Row {
     pub(super) digest: Digest,
 }
 
-/// What is different from what happened.
+/// How a row differs from what was recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Recorded,
@@ -53,13 +53,13 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// Whether the budget had to be kept.
+    /// Whether the run had to keep the budget.
     pub(super) fn is_limited(self) -> bool {
         matches!(self, Way::Site | Way::Other)
     }
 }
 
-/// All of it, for people and for programs.
+/// The whole answer.
 pub(super) struct Answer {
     budget: String,
     workload: String,
@@ -79,7 +79,7 @@ pub(super) struct Answer {
     assumptions: Vec<String>,
 }
 
-/// What an answer is made of.
+/// The input of an answer.
 pub(super) struct Made<'a> {
     pub(super) checked: &'a CheckedExperiment<'a>,
     pub(super) without: &'a CheckedExperiment<'a>,
@@ -162,39 +162,39 @@ impl Answer {
         Ok(answer)
     }
 
-    /// What is to be known of the records, the machine and the budget, a sentence for each thing.
+    /// Notes about the records, the machine and the budget, one sentence each.
     fn found(&self, arguments: &Arguments, checked: &CheckedExperiment<'_>) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         notes.extend(self.past.taken.as_ref().and_then(|taken| taken.left_out()));
         let jobs = self.jobs.jobs().len();
         match (self.late, self.start_unknown) {
             (None, _) => notes.push(
-                "the log does not say when jobs started, so that there is nothing to compare the simulation with"
+                "the log does not say when jobs started, so the simulation cannot be compared with it"
                     .to_owned(),
             ),
             (Some(_), 0) => {}
             (Some(_), unknown) => notes.push(format!(
-                "jobs without a recorded start: {unknown} of {jobs}; 'as recorded' leaves them out, with what they drew"
+                "jobs without a recorded start: {unknown} of {jobs}; 'as recorded' excludes them and their energy"
             )),
         }
         if let Some((late, latest)) = self.late.filter(|(late, _)| *late > 0) {
             notes.push(format!(
-                "{late} jobs start up to {} later here than in the records: their nodes are not free on this machine, \
-                 whose nodes are given out whole",
+                "{late} jobs start up to {} later than in the records: Busbar allocates whole nodes, and their \
+                nodes are not free at the recorded time",
                 human_time(latest)
             ));
         }
         notes.extend(self.cuts.never.iter().cloned());
         if arguments.tariff.window == Some(WindowSpec::Cuts) && self.cuts.is_constant {
             notes.push(
-                "--window cuts: the budget is the same at all times, so that there are no cuts to show".to_owned(),
+                "--window cuts: the budget never changes, so there are no cuts to show".to_owned(),
             );
         }
         notes.extend(checked.notes());
         notes
     }
 
-    /// The ways beside each other.
+    /// The table of all rows.
     fn table(&self) -> Aside {
         let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         let has_cost = self.rows.iter().any(|row| row.summary.cost.is_some());
@@ -248,7 +248,7 @@ impl Answer {
             cells
         };
         Aside {
-            title: "What happened, and what would have".to_owned(),
+            title: "As recorded, and under the budget".to_owned(),
             about: format!(
                 "{} under {}; without a budget, power is not limited",
                 self.workload, self.budget
@@ -259,17 +259,17 @@ impl Answer {
         }
     }
 
-    /// A row by what is different.
+    /// The name of a row.
     pub(super) fn row(&self, way: Way) -> Option<&Row> {
         self.rows.iter().find(|row| row.way == way)
     }
 
-    /// What the budget is called.
+    /// The name of the budget.
     pub(super) fn budget(&self) -> &str {
         &self.budget
     }
 
-    /// Tables of who waits, and of parts of the time.
+    /// Tables of waits by user, account and partition, and of time windows.
     fn details(&self, most: usize, with_others: bool) -> Vec<Aside> {
         let runs = runs(&self.rows);
         let who = self.who.iter().zip(&runs);
@@ -302,7 +302,7 @@ impl Answer {
             absent: self.cannot.clone(),
             ..Beside::default()
         };
-        page_with("What a budget would have done", &digests, &beside)
+        page_with("Past jobs under a budget", &digests, &beside)
     }
 
     /// One row a job.
@@ -362,7 +362,7 @@ impl Answer {
     }
 }
 
-/// The runs of all ways, those without a budget before the others; nothing if there is nothing to compare with.
+/// All runs, those without a budget first; `None` if nothing can be compared.
 fn runs(rows: &[Row]) -> Option<Runs<'_>> {
     Some(Runs {
         all: rows.iter().map(|row| (row.what.as_str(), &row.digest)).collect(),

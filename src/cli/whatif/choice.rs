@@ -1,8 +1,8 @@
-//! Which policy to choose under a budget, in a sentence.
+//! A sentence that recommends policies under the budget.
 
 use crate::report::human_time;
 
-/// A policy under the budget, by what one chooses it for.
+/// A policy under the budget, with its unfinished jobs and its mean wait.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Candidate<'a> {
     pub(super) policy: &'a str,
@@ -20,15 +20,15 @@ impl Candidate<'_> {
     fn figures(&self) -> String {
         let wait = human_time(self.mean_wait_s);
         match self.undone {
-            0 => format!("all jobs run and wait {wait} in the mean"),
-            1 => format!("1 job does not finish, the others wait {wait} in the mean"),
-            more => format!("{more} jobs do not finish, the others wait {wait} in the mean"),
+            0 => format!("all jobs run and wait {wait} on average"),
+            1 => format!("1 job does not finish, the others wait {wait} on average"),
+            more => format!("{more} jobs do not finish, the others wait {wait} on average"),
         }
     }
 }
 
-/// What there is to choose under the budget. A policy that does not finish jobs makes the others wait less, so that
-/// every policy is named which no other beats in both; the site's own is always named.
+/// The policies to choose from. Leaving jobs unfinished shortens the waits of the others, so this names every policy
+/// that no other beats in both, and always the site's own.
 pub(super) fn choice(mut candidates: Vec<Candidate<'_>>) -> Option<String> {
     let site = candidates.iter().find(|one| one.is_site).copied();
     // The order is kept among equals: the site's own comes first, and nothing speaks for a change.
@@ -74,17 +74,17 @@ mod tests {
             candidate("between", 1, 20.0),
         ]);
         let expected = "Under the budget, there is a choice between fewer incomplete jobs and shorter waits. \
-            easy, the site's own policy: 9 jobs do not finish, the others wait 10.0 min in the mean; \
-            between: 1 job does not finish, the others wait 20.0 min in the mean; \
-            complete: all jobs run and wait 50.0 min in the mean.";
+            easy, the site's own policy: 9 jobs do not finish, the others wait 10.0 min on average; \
+            between: 1 job does not finish, the others wait 20.0 min on average; \
+            complete: all jobs run and wait 50.0 min on average.";
         assert_eq!(said.unwrap(), expected);
     }
 
     #[test]
     fn the_site_s_own_is_named_beside_the_best() {
         let said = choice(vec![candidate("easy", 9, 60.0), candidate("better", 0, 20.0)]);
-        let expected = "Under the budget, jobs wait least under better: all jobs run and wait 20.0 min in the mean. \
-            easy, the site's own policy: 9 jobs do not finish, the others wait 60.0 min in the mean.";
+        let expected = "Under the budget, jobs wait least under better: all jobs run and wait 20.0 min on average. \
+            easy, the site's own policy: 9 jobs do not finish, the others wait 60.0 min on average.";
         assert_eq!(said.unwrap(), expected);
         // Nothing speaks for a change where they are alike.
         let alike = choice(vec![candidate("easy", 0, 20.0), candidate("other", 0, 20.0)]).unwrap();

@@ -1,4 +1,4 @@
-//! Whether the cuts of a budget fall into the time of the records, and what happens in them.
+//! Whether the cuts of a budget overlap the time of the records, and the figures within them.
 
 use crate::budget::{Allowance, BudgetSpec, Limit, WindowSpec};
 use crate::calendar::{RunDates, Windows};
@@ -16,7 +16,7 @@ pub(super) struct Period {
 }
 
 impl Period {
-    /// In words: its dates, or how long it is where nobody knows them.
+    /// In words: its dates, or its length if the dates are unknown.
     pub(super) fn words(self, dates: &RunDates) -> String {
         match &dates.calendar {
             Ok(calendar) => {
@@ -31,18 +31,18 @@ impl Period {
     }
 }
 
-/// What a budget that changes is in a time.
+/// How a changing budget behaves in a period.
 pub(super) struct Cuts {
-    /// Whether its limit is the same at all times.
+    /// Whether the limit never changes.
     pub(super) is_constant: bool,
-    /// That no cut falls into the time, if it is so.
+    /// A sentence if the period has no cut.
     pub(super) none: Option<String>,
-    /// The rules that never hold in the time, each in a sentence, where others do.
+    /// A sentence for each rule that never applies in the period, if others do.
     pub(super) never: Vec<String>,
 }
 
 impl Cuts {
-    /// A budget in a time, which is called by these words.
+    /// A budget in a period, which these words describe.
     pub(super) fn of(
         spec: &BudgetSpec,
         checked: &CheckedExperiment<'_>,
@@ -70,14 +70,18 @@ impl Cuts {
             };
             let rules = match &never[..] {
                 [] => String::new(),
-                [one] => format!(": the rule {one} never holds then"),
-                several => format!(": the rules {} never hold then", several.join(" and ")),
+                [one] => format!(": the rule {one} never applies then"),
+                several => format!(": the rules {} never apply then", several.join(" and ")),
             };
             // A limit below what the machine can draw is felt, even if it never falls.
             match limit_now < checked.machine(0, 0).max_power() {
-                true => format!("The limit does not change in these records, {words}{rules}, and {limit}."),
+                true => format!(
+                    "The limit does not change during these records, {words}{rules}, and {limit}."
+                ),
                 false => {
-                    format!("No cut of the budget falls into these records, {words}{rules}, and {limit}.")
+                    format!(
+                        "The budget has no cut during these records, {words}{rules}, and {limit}."
+                    )
                 }
             }
         });
@@ -86,7 +90,9 @@ impl Cuts {
             None => never
                 .iter()
                 .map(|rule| {
-                    format!("the rule {rule} of the budget never holds in these records, {words}")
+                    format!(
+                        "the rule {rule} of the budget never applies during these records, {words}"
+                    )
                 })
                 .collect(),
         };
@@ -94,7 +100,7 @@ impl Cuts {
     }
 }
 
-/// Whether a budget names watts, and not only shares of what a machine draws.
+/// Whether a budget is given in watts, and not only as shares of the machine's maximum.
 pub(super) fn names_watts(spec: &BudgetSpec) -> bool {
     let is_power = |allowance: &Allowance| matches!(allowance, Allowance::Limited(Limit::Power(_)));
     match spec {
@@ -104,7 +110,7 @@ pub(super) fn names_watts(spec: &BudgetSpec) -> bool {
     }
 }
 
-/// What happens in the parts of the time that were asked for, a row for each run.
+/// A table of the requested time windows, with a row for each run.
 pub(super) fn window_table<'a>(
     window: &WindowSpec,
     rows: impl Iterator<Item = (&'a str, &'a Summary)>,
@@ -131,7 +137,7 @@ pub(super) fn window_table<'a>(
     let (title, about) = match window {
         WindowSpec::Cuts => (
             "In the cuts".to_owned(),
-            "whenever the limit is below its highest; the runs without a budget at the same times"
+            "all times at which the limit is below its maximum; for runs without a budget, the same times"
                 .to_owned(),
         ),
         WindowSpec::When(when) => {

@@ -1,5 +1,4 @@
-//! What records or a log say beside their jobs: what was left out, who users are, what jobs are called, and what the
-//! machine was.
+//! What records or a log contain besides jobs: excluded records, names of users and jobs, and the machine.
 
 use std::collections::HashMap;
 
@@ -11,20 +10,20 @@ use crate::workload::records::{Import, Kind, NodesSeen, RecordIntake};
 use crate::workload::swf::Intake;
 use crate::workload::{Source, SourceDefaults, SourceError};
 
-/// What is known of a past beside its jobs.
+/// What a past contains besides its jobs.
 #[derive(Default)]
 pub(super) struct Past {
     pub(super) taken: Option<Taken>,
     users: Vec<String>,
     accounts: Vec<String>,
     labels: HashMap<u64, String>,
-    /// Whether groups are what a batch system charges jobs to.
+    /// Whether groups are accounts of a batch system.
     has_accounts: bool,
-    /// What is told of the nodes, if these are records and nobody named a machine.
+    /// What the records say about the nodes, if no machine was named.
     seen: Option<NodesSeen>,
 }
 
-/// What became of records, or of the lines of a log.
+/// How many records or lines were used or left out.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Taken {
@@ -60,27 +59,27 @@ impl Past {
         }
     }
 
-    /// What a user is called: by name, or by the number that the log has.
+    /// The name of a user, or the user's number in the log.
     pub(super) fn user(&self, number: u32) -> String {
         named(&self.users, number, "user")
     }
 
-    /// What an account is called, or a group in a log.
+    /// The name of an account, or of a group in a log.
     pub(super) fn account(&self, number: u32) -> String {
         named(&self.accounts, number, self.account_word())
     }
 
-    /// What accounts are called here.
+    /// The word for accounts: 'account' or 'group'.
     pub(super) fn account_word(&self) -> &'static str {
         if self.has_accounts { "account" } else { "group" }
     }
 
-    /// What people call a job.
+    /// The job's number in the records.
     pub(super) fn job(&self, number: u64) -> String {
         self.labels.get(&number).cloned().unwrap_or_else(|| number.to_string())
     }
 
-    /// What people call the jobs whose number is another, by that number.
+    /// The original numbers of renumbered jobs.
     pub(super) fn labels(&self) -> Vec<(u64, String)> {
         let mut labels: Vec<(u64, String)> =
             self.labels.iter().map(|(number, label)| (*number, label.clone())).collect();
@@ -88,13 +87,13 @@ impl Past {
         labels
     }
 
-    /// Whether the machine is that of the records, since nobody named one.
+    /// Whether the machine was derived from the records, because none was named.
     pub(super) fn knows_machine(&self) -> anyhow::Result<bool> {
         let Some(seen) = &self.seen else { return Ok(false) };
         if let Some(doubt) = &seen.doubt {
             bail!(
-                "the records do not tell what machine this was: {doubt}. A budget means nothing without it; write a \
-                 machine file, with your own values, and give it:\n  busbar machine init{} --out cluster.toml\n  busbar \
+                "the records do not describe the machine: {doubt}. A budget needs one; write a machine file with \
+                your own values, and name it:\n  busbar machine init{} --out cluster.toml\n  busbar \
                  whatif --machine cluster.toml …",
                 said(seen)
             );
@@ -112,7 +111,7 @@ fn said(seen: &NodesSeen) -> String {
     format!("{nodes}{} --node-power {power}", processors.unwrap_or_default())
 }
 
-/// A name with what a terminal or a table could trip over made visible.
+/// A name in which control characters and other characters that break tables are made visible.
 fn visible(name: &str) -> String {
     let shown = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
     name.chars().map(shown).collect()

@@ -1,4 +1,4 @@
-//! Who would have waited longer: users, accounts and partitions, before, after, and the difference.
+//! Mean waits by user, account and partition: without the budget, with it, and the difference.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::report::human_time;
 use crate::units::JobId;
 use crate::workload::Workload;
 
-/// So many rows are on the page, and so many in the text; the rest is one row.
+/// The numbers of rows on the page and in the text; one more row sums up the rest.
 pub(super) const ON_PAGE: usize = 30;
 pub(super) const IN_TEXT: usize = 10;
 
@@ -20,18 +20,18 @@ pub(super) struct Who {
     by: Vec<By>,
 }
 
-/// The waits of jobs, told apart by one thing.
+/// The waits of jobs, grouped by user, account or partition.
 struct By {
     word: &'static str,
     rows: Vec<(Compared, Vec<usize>)>,
 }
 
-/// The same for programs.
+/// The same for JSON.
 #[derive(Serialize)]
 pub(super) struct WhoJson<'a> {
-    /// What waits are compared with.
+    /// The run that waits are compared with.
     before: &'a str,
-    /// What is asked about.
+    /// The run in question.
     after: Option<&'a str>,
     all: &'a Compared,
     by_user: Vec<&'a Compared>,
@@ -77,7 +77,7 @@ impl Who {
         }
     }
 
-    /// A table for each thing that jobs differ in, with so many rows at most. `with_others` adds the differences under
+    /// A table for each thing that jobs differ in, with this many rows at most. `with_others` adds the differences under
     /// the other policies.
     pub(super) fn tables(&self, runs: &Runs<'_>, most: usize, with_others: bool) -> Vec<Aside> {
         let some = self.by.iter().filter(|by| by.rows.len() > 1);
@@ -122,7 +122,7 @@ fn table(by: &By, runs: &Runs<'_>, most: usize, with_others: bool) -> Aside {
     };
     Aside {
         title: format!("Mean wait by {}", by.word),
-        about: "Most affected first, all jobs together; a difference is over jobs that run with the budget and without"
+        about: "Most affected first; a difference counts only jobs that run both with and without the budget"
             .to_owned(),
         headings,
         rows: rows.iter().map(cells).collect(),

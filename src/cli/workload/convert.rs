@@ -20,7 +20,7 @@ pub(in crate::cli) struct Arguments {
     load: load::Arguments,
     #[command(flatten)]
     tables: tables::Arguments,
-    /// The file; .gz packs it [default: standard output]
+    /// Output file, compressed if it ends in .gz [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -25,10 +25,10 @@ pub(in crate::cli) struct Arguments {
     generator: String,
     #[command(flatten)]
     tables: tables::Arguments,
-    /// Where the random numbers start
+    /// Random seed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The file; .gz packs it [default: standard output]. For essc, a folder
+    /// Output file, compressed if it ends in .gz; a folder for essc [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// Writes tasks and their machines into a folder.
 fn write_site(tasks: &Tasks, folder: Option<&Path>) -> anyhow::Result<()> {
     let Some(folder) = folder else {
-        bail!("tasks with their machines are a folder of files; name it with --out");
+        bail!("essc writes a folder of files; name the folder with --out");
     };
     make_folder(folder)?;
     let site = &tasks.site;

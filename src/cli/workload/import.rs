@@ -1,4 +1,4 @@
-//! `busbar workload import`: a site's own records as a log.
+//! `busbar workload import`: converts a site's accounting records to a log.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,31 +20,31 @@ Timelimit,NNodes,AllocCPUS,ConsumedEnergyRaw,JobName > january.txt
   sacct -a -D --json -S 2024-01-01 -E 2024-02-01 | busbar workload import - --out january.swf
   busbar workload import /var/spool/pbs/server_priv/accounting/202401* --out january.swf.gz --anonymise")]
 pub(in crate::cli) struct Arguments {
-    /// Files of records, plain or gzip, or - for standard input; several are parts of one whole
+    /// Files of records, plain or gzip, or - for standard input; several files are read as one
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The log; .gz packs it [default: standard output]. Power of jobs is written beside it
+    /// Output log, compressed if it ends in .gz; the power of jobs is written beside it [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// sacct, pbs, lsf, pm100 or fdata [default: what the first line looks like]
+    /// Format: sacct, pbs, lsf, pm100 or fdata [default: recognised from the first line]
     #[arg(long, value_name = "F")]
     format: Option<Format>,
     /// The time zone of local times, such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE")]
     zone: Option<String>,
-    /// Only runs in this partition, or in several with commas between them
+    /// Only jobs of this partition, or of several, separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     partition: Vec<String>,
-    /// Write what the numbers of users, groups, executables, queues and partitions stand for
+    /// Write the names of the numbered users, groups, executables, queues and partitions into this file
     #[arg(long, value_name = "FILE", conflicts_with = "anonymise")]
     names: Option<PathBuf>,
-    /// Number jobs from 1, and write no name of a file, a queue or a partition into the log
+    /// Number jobs from 1, and leave names of files, queues and partitions out of the log
     #[arg(long)]
     anonymise: bool,
     /// Stop at the first record that cannot be used, instead of counting it
     #[arg(long)]
     strict: bool,
-    /// What was found, as one JSON object on standard output
+    /// Print a summary as one JSON object
     #[arg(long, requires = "out")]
     json: bool,
 }
@@ -152,7 +152,7 @@ fn describe(import: &Import, is_assumed: bool, out: Option<&Path>, power: Option
     if is_assumed && import.intake().local_times > 0 {
         line(
             "assumed",
-            "local times are UTC; name the time zone of the site with --zone".to_owned(),
+            "local times are taken as UTC; name the time zone of the site with --zone".to_owned(),
         );
     }
     import.intake().lines().for_each(|counted| line("intake", counted));

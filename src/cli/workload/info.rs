@@ -1,4 +1,4 @@
-//! `busbar workload info`: what a workload is like.
+//! `busbar workload info`: the statistics of a workload.
 
 use clap::Args;
 use serde::Serialize;
@@ -17,15 +17,15 @@ pub(in crate::cli) struct Arguments {
     load: load::Arguments,
     #[command(flatten)]
     tables: tables::Arguments,
-    /// A number of processors, or a .toml machine file [default: what the log's header says]
+    /// A number of processors, or a .toml machine file [default: from the log's header]
     #[arg(short, long, value_name = "M")]
     machine: Option<String>,
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// What a workload is like.
+/// The statistics of a workload.
 #[derive(Serialize)]
 struct Portrait<'a> {
     workload: &'a str,
@@ -54,7 +54,7 @@ struct Portrait<'a> {
     jobs_left_out: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     intake: Option<&'a Intake>,
-    /// What became of records, where the workload is made of some.
+    /// How many accounting records were used or left out, if the workload was made from records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     look(arguments).map(|_| ())
 }
 
-/// Prints what a workload is like, and returns it.
+/// Prints the statistics of a workload, and returns them.
 pub(in crate::cli) fn look(arguments: &Arguments) -> anyhow::Result<Workload> {
     let part_of = |text| wrong_kind::machine(text, &arguments.load.partition);
     let machine = arguments.machine.as_deref().map(part_of).transpose()?;

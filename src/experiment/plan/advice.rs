@@ -1,4 +1,4 @@
-//! The one answer of a plan: so many nodes under the limit that was asked about, or why no number can be recommended.
+//! The one answer of a plan: this many nodes under the limit that was asked about, or why no number can be recommended.
 //!
 //! Without a price of nodes, the turnaround of the jobs decides: the knee of its [curve](Curve), or what is enough. With
 //! one, the money does: of the machines that keep up with the log, the one with the most work for it. If none keeps up,
@@ -128,16 +128,13 @@ impl Question {
         let Grounds { demand, curve, priced, .. } = *grounds;
         let limit = human_power(self.limit.as_f64());
         if curve.enough.is_none() {
-            return Advice::Nothing(format!(
-                "Under {limit} no job ever runs, on however many nodes."
-            ));
+            return Advice::Nothing(format!("Under {limit}, no job runs on any number of nodes."));
         }
         let (fed, most) = (self.fed(), demand.nodes);
         if u64::from(fed) >= most {
             return Advice::Nothing(format!(
-                "No number of nodes is recommended: {limit} feed {fed} nodes at full power, and the jobs could use \
-                 {most} at once at the most, so that no job ever has to wait. Plan with a lower budget, or with a log \
-                 that fills the machine."
+                "No number of nodes is recommended: {limit} supply {fed} nodes at full power, and the jobs use at \
+                most {most} at once, so no job ever has to wait. Plan with a lower budget, or with a log that fills the machine."
             ));
         }
         // Of more nodes than can ever be in use, the log says nothing.
@@ -152,8 +149,8 @@ impl Question {
         let Some(place) = supported.recommended() else {
             let limit = human_power(self.limit.as_f64());
             return Advice::Nothing(format!(
-                "No number of nodes is recommended: under {limit}, machines complete the most jobs that have more nodes \
-                 than the jobs could ever use at once, which is {}. Give more power, or another policy.",
+                "No number of nodes is recommended: under {limit}, the most jobs complete on machines with more \
+                nodes than the jobs can use at once, which is {}. Give more power, or another policy.",
                 grounds.demand.nodes
             ));
         };
@@ -185,8 +182,8 @@ impl Question {
                 Some(chosen) => (Criterion::Work, chosen),
                 None => {
                     return Advice::Nothing(format!(
-                        "No number of nodes is recommended: what machines cost under {limit} is not known for all of \
-                         the time."
+                        "No number of nodes is recommended: the cost of machines under {limit} is not known for \
+                        the whole time."
                     ));
                 }
             },
@@ -201,7 +198,8 @@ impl Question {
         let sentence = match by {
             Criterion::Work => format!(
                 "Under {limit}, take {nodes} nodes: they do the most work, {does}. No machine under this budget keeps up \
-                 with the log, which keeps {:.1} nodes busy in the mean. The mean turnaround of its jobs is {turnaround}.",
+                 with the log, which keeps {:.1} nodes busy on average. The mean turnaround of its jobs is \
+                 {turnaround}.",
                 map.offered_nodes.unwrap_or_default()
             ),
             _ => format!(
@@ -223,8 +221,8 @@ impl Question {
         let point = grounds.curve.points[place];
         let sentence = match point.undone {
             undone if undone > 0.0 => format!(
-                "{sentence} Even there {undone:.0} jobs of the log are not completed, the fewest of all machines that were \
-                 tried."
+                "{sentence} Even there {undone:.0} jobs of the log do not complete, the fewest of all simulated \
+                machines."
             ),
             _ => sentence,
         };
@@ -250,12 +248,12 @@ impl Question {
             Some(place) if place == chosen => String::new(),
             Some(place) if curve.is_comparable(place) => {
                 format!(
-                    " instead of {} on the {fed} nodes that it feeds at full power",
+                    " instead of {} on the {fed} nodes that it supplies at full power",
                     turnaround(curve, place)
                 )
             }
             Some(place) => format!(
-                ", while the {fed} nodes that it feeds at full power would leave {:.0} jobs undone",
+                ", while {:.0} jobs would not complete on the {fed} nodes that it supplies at full power",
                 curve.points[place].undone
             ),
             None => String::new(),
@@ -266,7 +264,7 @@ impl Question {
             Some(enough) => {
                 let many = curve.points[enough].at;
                 format!(
-                    "; each node more gains less, down to {} on {many}",
+                    "; each further node gains less, down to {} on {many}",
                     turnaround(curve, enough)
                 )
             }
@@ -277,10 +275,10 @@ impl Question {
                 format!("; up to {most} nodes gain less than {:.0} % more", TOLERANCE * 100.0)
             }
             None if curve.points.last().is_some_and(|point| point.at > nodes) => {
-                "; on more nodes fewer jobs are completed, as the power of idle nodes is missing"
+                "; with more nodes, fewer jobs complete, because idle nodes take their power"
                     .to_owned()
             }
-            None => "; still more of them may gain more".to_owned(),
+            None => "; still more nodes may gain more".to_owned(),
         };
         let turnaround = turnaround(curve, chosen);
         format!(
@@ -335,15 +333,24 @@ mod tests {
         assert_eq!(
             sentence(&[(153.0, 30.0, 0.0), (256.0, 20.5, 0.0), (459.0, 20.0, 0.0)]),
             "Under 16.36 kW, take 256 nodes: the mean turnaround is 20.5 h instead of 30.0 h on the \
-             153 nodes that it feeds at full power; up to 459 nodes gain less than 5 % more."
+             153 nodes that it supplies at full power; up to 459 nodes gain less than 5 % more."
         );
         let falling = sentence(&[(153.0, 30.0, 0.0), (256.0, 12.0, 0.0), (459.0, 8.0, 0.0)]);
-        assert!(falling.contains("each node more gains less, down to 8.0 h on 459"), "{falling}");
+        assert!(
+            falling.contains("each further node gains less, down to 8.0 h on 459"),
+            "{falling}"
+        );
         let undone = sentence(&[(153.0, 3.0, 43.0), (256.0, 20.5, 0.0)]);
-        assert!(undone.contains("would leave 43 jobs undone; still more"), "{undone}");
+        assert!(undone.contains("43 jobs would not complete on the"), "{undone}");
         let never = sentence(&[(153.0, 3.0, 43.0), (256.0, 2.0, 28.0)]);
-        assert!(never.ends_with("Even there 28 jobs of the log are not completed, the fewest of all machines that were tried."), "{never}");
-        assert!(sentence(&[]).contains("no job ever runs"));
+        assert!(
+            never.ends_with(
+                "Even there 28 jobs of the log do not complete, the fewest of all simulated \
+        machines."
+            ),
+            "{never}"
+        );
+        assert!(sentence(&[]).contains("no job runs"));
     }
 
     /// 153 nodes are fed. If jobs can use no more at once, there is nothing to choose; if they can use 200, the gain

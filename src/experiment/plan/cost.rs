@@ -22,7 +22,7 @@ pub struct NodePrice {
 }
 
 impl NodePrice {
-    /// What so many nodes cost for a year.
+    /// What this many nodes cost for a year.
     pub fn of_year(self, nodes: u32) -> f64 {
         f64::from(nodes) * self.price / self.years
     }

@@ -18,7 +18,7 @@ use crate::units::{Share, Watts};
 /// Limits to try, in per cent of the one that was asked about.
 const LIMITS: [u32; 5] = [60, 80, 100, 125, 150];
 
-/// A machine of so many nodes under such a limit.
+/// A machine of this many nodes under such a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MapPlace {
     /// How many nodes.

@@ -15,7 +15,7 @@ impl Digest {
         run.values().iter().zip(nodes.values()).map(|(run, nodes)| run.saturating_mul(*nodes))
     }
 
-    /// The same with only some of its jobs one by one, with curves of at most so many parts, and with at most so many
+    /// The same with only some of its jobs one by one, with curves of at most this many parts, and with at most so many
     /// tiles across and up for the jobs that are not kept, unless it has tiles already.
     pub(in crate::report) fn lighter(
         &self,

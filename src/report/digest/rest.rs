@@ -89,7 +89,7 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// For a run from begin to end on so many nodes, in so many tiles at most across and up.
+    /// For a run from begin to end on this many nodes, in so many tiles at most across and up.
     pub(super) fn new(
         [begin, end]: [u64; 2],
         nodes: u32,

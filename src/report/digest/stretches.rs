@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::sim::{Record, Run};
 use crate::units::{Instant, JobId};
 
-/// So many nodes for so long.
+/// This many nodes for so long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) from: Instant,

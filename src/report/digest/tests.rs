@@ -168,7 +168,7 @@ fn few_single_jobs_at_once_or_afterwards() {
     }
 }
 
-/// So many nodes and jobs as they can be counted at any one instant, job by job.
+/// This many nodes and jobs as they can be counted at any one instant, job by job.
 fn counted(jobs: &[Job], run: &Run, at: Instant) -> (u64, u64) {
     let rows = || jobs.iter().zip(&run.records);
     let busy = rows().filter(|(_, record)| record.start <= at && record.end > at);

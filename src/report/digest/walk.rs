@@ -20,7 +20,7 @@ pub(super) struct Seen {
     pub(super) queue: Envelope,
 }
 
-/// Walks through a run on so many nodes. Rectangles are handed on as they are complete.
+/// Walks through a run on this many nodes. Rectangles are handed on as they are complete.
 pub(super) fn walk(jobs: &[Job], run: &Run, nodes: u32, mut drawn: impl FnMut(Bar)) -> Seen {
     let waited = |(job, record): &(&Job, &Record)| waits_until(record, run.end) > job.submit;
     let mut arrivals =

@@ -68,7 +68,7 @@ const overTime = (view, y, lines) => ({ x: timeAxis(view), y, lines, hover: "all
 
 function drawPower(view) {
   const runs = view.shown.filter((run) => run.power.from.length);
-  const unkept = view.shown.some((run) => run.bars.job.length) ? "The power over time was not kept." : "No job ran.";
+  const unkept = view.shown.some((run) => run.bars.job.length) ? "The power over time was not recorded." : "No job ran.";
   const nothing = runs.length ? "" : view.shown.length ? unkept : "No policy is shown.";
   const limits = view.shown.filter((run) => run.limit.from.length);
   const most = Math.max(0, ...runs.map((run) => run.summary.peak_power_w), ...limits.map((run) => Math.max(...run.limit.high) / 1000));

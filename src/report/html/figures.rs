@@ -164,7 +164,7 @@ pub(super) const FIGURES: [Figure; 15] = [
     Figure {
         name: "Peak power",
         key: "",
-        meaning: "The most that was ever drawn",
+        meaning: "The highest power",
         better: Better::Neither,
         value: |summary| Some(summary.peak_power_w),
         quantity: Quantity::Power,
@@ -180,7 +180,7 @@ pub(super) const FIGURES: [Figure; 15] = [
     Figure {
         name: "Budget used",
         key: "",
-        meaning: "Share of the budget's energy that was drawn",
+        meaning: "Share of the budget's energy that was used",
         better: Better::Neither,
         value: |summary| summary.budget_used,
         quantity: Quantity::Share,
@@ -196,7 +196,7 @@ pub(super) const FIGURES: [Figure; 15] = [
     Figure {
         name: "Killed by belief",
         key: "",
-        meaning: "Jobs that took longer than the policy believed, and would have ended in time as asked",
+        meaning: "Jobs that took longer than the policy predicted, but would have met their requested time limit",
         better: Better::Lower,
         value: |summary| Some(summary.killed_by_belief as f64).filter(|killed| *killed > 0.0),
         quantity: Quantity::Count,
@@ -204,7 +204,7 @@ pub(super) const FIGURES: [Figure; 15] = [
     Figure {
         name: "Over budget",
         key: "",
-        meaning: "For how long more was drawn than the budget allows, because jobs drew more than was believed",
+        meaning: "Time over the budget, because jobs drew more than predicted",
         better: Better::Lower,
         value: |summary| Some(summary.over_budget_s).filter(|seconds| *seconds > 0.0),
         quantity: Quantity::Time,
@@ -212,7 +212,7 @@ pub(super) const FIGURES: [Figure; 15] = [
     Figure {
         name: "Cost",
         key: "cost",
-        meaning: "Of energy, and of the highest quarter of an hour of each month",
+        meaning: "Cost of energy, and of the highest 15-minute average of each month",
         better: Better::Lower,
         value: |summary| summary.cost,
         quantity: Quantity::Money,
@@ -220,7 +220,7 @@ pub(super) const FIGURES: [Figure; 15] = [
     Figure {
         name: "CO₂",
         key: "carbon",
-        meaning: "Emitted for the energy that was drawn",
+        meaning: "Emissions of the energy used",
         better: Better::Lower,
         value: |summary| summary.carbon_kg,
         quantity: Quantity::Mass,

@@ -12,7 +12,7 @@ use crate::report::digest::{Column, Digest, MOST_PARTS, Rest, TILES, largest};
 /// The parts of a curve that a screen shows at a time.
 const SHOWN_PARTS: usize = 700;
 
-/// The finest shade of a tile: so many steps to a tile that is covered wholly.
+/// The finest shade of a tile: this many steps to a tile that is covered wholly.
 const STEPS: u128 = 63;
 
 /// The runs as a page holds them, with at most so many single jobs in all.

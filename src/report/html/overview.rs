@@ -65,8 +65,8 @@ fn table(group: &[&Case<'_>], are_many: bool, palette: &Palette) -> String {
         _ => String::new(),
     };
     format!(
-        "<section>\n<h2>Policies and budgets{of}</h2>\n<p>{}. The stronger the colour, the further a policy is \
-         from the best under the same budget, which is <span class=\"best\"><span>marked</span></span>. \
+        "<section>\n<h2>Policies and budgets{of}</h2>\n<p>{}. A stronger colour is further from the best under \
+        the same budget, which is <span class=\"best\"><span>marked</span></span>. \
          Policies that did not complete every job have no colour.</p>\n\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Policies and budgets{of}\">\
          <table class=\"overview\">\n<thead><tr><th scope=\"col\">Policy</th>{headings}</tr></thead>\n\

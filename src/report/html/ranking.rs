@@ -58,7 +58,7 @@ fn about(case: &Case<'_>, all_may: bool) -> String {
          <span class=\"best\"><span>marked</span></span>."
     );
     if case.references > 0 {
-        text += " Rows without a rank did not have to keep the budget.";
+        text += " Rows without a rank are runs without the budget.";
     }
     let count = case.seeds.iter().map(Vec::len).max().unwrap_or(0);
     if count > 1 {
@@ -113,8 +113,8 @@ fn headings(figures: &[&Figure], has_freedoms: bool) -> String {
         let _ = write!(headings, "<th scope=\"col\" title=\"{meaning}\">{name}</th>");
     }
     if has_freedoms {
-        headings += "<th scope=\"col\" class=\"freedoms\" title=\"What the policy may do to jobs beyond starting them \
-                     as asked\">Freedoms</th>";
+        headings += "<th scope=\"col\" class=\"freedoms\" title=\"What the policy may do to jobs besides starting \
+        them as requested\">Freedoms</th>";
     }
     headings
 }

@@ -100,12 +100,12 @@ fn cards_of_costs(s: &Summary) -> String {
     if let Some(cost) = s.cost {
         let demand = s.demand_cost.zip(s.peak_quarter_w).map(|(demand, highest)| {
             let highest = human_power(highest);
-            format!("{demand:.2} of it for highest quarters of an hour, at most {highest}")
+            format!("{demand:.2} of it for the highest 15-minute averages, at most {highest}")
         });
         cards += &card("Cost", &format!("{cost:.2} {currency}"), &demand.unwrap_or_default());
     }
     if let Some(carbon) = s.carbon_kg {
-        cards += &card("CO₂", &human_mass(carbon), "for the energy that was drawn");
+        cards += &card("CO₂", &human_mass(carbon), "for the energy used");
     }
     if let Some(window) = &s.window {
         let mean = window.mean_power_w.map_or_else(|| "–".to_owned(), human_power);

@@ -4,7 +4,7 @@ use super::frame::{Frame, Scale};
 use super::{clock, empty, span};
 use crate::report::digest::Digest;
 
-/// Colours by how long jobs waited: up to so many seconds, and in words.
+/// Colours by how long jobs waited: up to this many seconds, and in words.
 const CLASSES: [(u64, &str, &str); 6] = [
     (1, "no wait", "#c6dbef"),
     (600, "up to 10 min", "#7fb8da"),

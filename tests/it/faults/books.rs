@@ -24,7 +24,7 @@ pub(super) struct Books {
     base: u64,
     /// What was drawn after the last line, if that is more than may be.
     ceiling: Option<u64>,
-    /// The most that was ever drawn within the limit, in milliwatts.
+    /// The highest power within the limit, in milliwatts.
     pub(super) peak: u64,
     /// How many lines lowered the limit below what was drawn.
     pub(super) shortages: u32,

@@ -184,13 +184,13 @@ fn a_state_folder_that_others_can_write_to() {
         let said = resolved.refused(&[]);
         let in_background = resolved.refused(&["--background"]);
         assert!(said.ends_with(&in_background), "{in_background}");
-        assert!(said.contains("can be written to by others"), "{said}");
+        assert!(said.contains("is writable by others"), "{said}");
         assert_advises_a_new_folder(&said);
     }
     resolved.allow("state", 0o700);
     resolved.allow("", 0o777);
     let said = resolved.refused(&[]);
-    assert!(said.contains("could put something else in the place of"), "{said}");
+    assert!(said.contains("could replace Busbar's files"), "{said}");
     assert_eq!(fs::read_dir(resolved.state()).unwrap().count(), 0, "nothing was made");
 }
 

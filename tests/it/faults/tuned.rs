@@ -142,7 +142,7 @@ fn a_replay_that_fails_is_an_event() {
     }
     day.pass(47 * 60);
     let text = said(&mut day);
-    assert!(text.contains("nothing is proposed: the replay broke down"), "{text}");
+    assert!(text.contains("nothing is proposed: the replay failed"), "{text}");
     assert!(day.submit(1, 60).is_ok());
     assert_eq!((day.status().running, day.status().proposal), (1, None));
     end_all(&mut day);

@@ -287,7 +287,7 @@ fn an_engine_that_cannot_switch_nodes_is_not_told_to() {
     let machine =
         Machine { setup: &setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
     let refused = machine.begin(AtOnce::boxed(machine.engine.clone())).err().unwrap();
-    assert!(refused.to_string().contains("switch_off: what runs jobs here cannot"), "{refused}");
+    assert!(refused.to_string().contains("switch_off: this engine cannot switch"), "{refused}");
 }
 
 /// Policies that keep nothing in mind but what they see do not notice when the daemon dies.

@@ -44,7 +44,7 @@ fn what_cannot_be_counted_is_refused() {
     let cases: [(&[&str], &str); 3] = [
         (&["-N1", "-L", "foo:1|bar:1", "--wrap", "true"], "a choice of licences"),
         (&["-N1", "-p", "main,free", "--wrap", "true"], "name only the ones or the others"),
-        (&["-N1", "--wrap", "true", ":", "-N1"], "heterogeneous jobs are not handled"),
+        (&["-N1", "--wrap", "true", ":", "-N1"], "heterogeneous jobs are not supported"),
     ];
     for (arguments, expected) in cases {
         let said = running.try_submit(arguments, Some(NOBODY)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Who may set caps: one controller, for as long as it shows that it is there.
+//! The lease: the right of one controller to set caps, as long as it renews it.
 
 use std::fmt;
 use std::time::{Duration, Instant};

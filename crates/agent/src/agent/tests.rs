@@ -529,7 +529,7 @@ fn what_others_could_have_put_into_the_state_folder_is_not_used() {
     for (name, usual) in [("limits.json", 0o600), ("", 0o700)] {
         allow(name, 0o777);
         let said = start(&bench).unwrap();
-        assert!(said.contains("can be written to by others (mode 0777)"), "{said}");
+        assert!(said.contains("is writable by others (mode 0777)"), "{said}");
         assert!(said.contains("name a new folder with 'state = …'"), "{said}");
         allow(name, usual);
     }
@@ -552,7 +552,7 @@ fn an_agent_that_cannot_save_the_sites_limits_does_not_start() {
     fs::write(bench.config.state.join("limits.json"), "{\"format\":1,").unwrap();
     let hardware = crate::hardware::discover(&bench.config.hardware).unwrap();
     let error = Agent::start(bench.config.clone(), hardware, bench.now()).err().unwrap();
-    assert!(error.to_string().contains("the limits that the site had"), "{error}");
+    assert!(error.to_string().contains("the site's own limits"), "{error}");
 }
 
 #[test]

@@ -274,7 +274,7 @@ impl Reader<'_> {
                 true => Err(self.error(
                     listen.socket.map_or(0..0, |socket| socket.span()),
                     Some("listen.socket".to_owned()),
-                    "the agent listens nowhere; name a socket, or an address with 'tcp'",
+                    "the agent has no address to listen on; name a socket, or an address with 'tcp'",
                 )),
                 false => Ok(()),
             };

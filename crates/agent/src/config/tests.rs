@@ -55,7 +55,10 @@ fn what_is_wrong_is_named_with_its_place() {
             "[listen]\ntcp = \"[::]:1\"",
             "line 2, field 'listen.tcp': it needs 'listen.authority', too",
         ),
-        ("[listen]\nsocket = \"\"", "line 2, field 'listen.socket': the agent listens nowhere"),
+        (
+            "[listen]\nsocket = \"\"",
+            "line 2, field 'listen.socket': the agent has no address to listen on",
+        ),
         ("[listen]\nconnections = 0", "line 2, field 'listen.connections': it is 1 to 1000"),
         ("node = \"\"", "line 1, field 'node': a name has 1 to 253 characters"),
     ] {

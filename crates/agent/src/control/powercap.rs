@@ -65,11 +65,13 @@ fn kind(control: &str, place: &str, label: &str) -> Result<DomainKind, &'static 
     match (control, is_part) {
         ("intel-rapl", false) if label.starts_with("package") => Ok(DomainKind::Package),
         ("intel-rapl", true) if label == "dram" => Ok(DomainKind::Dram),
-        ("intel-rapl", false) => Err("it is no package: what it counts overlaps with packages"),
-        ("intel-rapl", true) => Err("it is a part of a package, and counted there"),
+        ("intel-rapl", false) => {
+            Err("not a package zone: its energy overlaps with that of packages")
+        }
+        ("intel-rapl", true) => Err("part of a package, and counted there"),
         ("arm-scmi", false) => Ok(DomainKind::Package),
-        ("intel-rapl-mmio", _) => Err("it is a second way to the limits of a package"),
-        _ => Err("this kind of zone is not known"),
+        ("intel-rapl-mmio", _) => Err("a second interface to the limits of a package"),
+        _ => Err("an unknown kind of zone"),
     }
 }
 
@@ -90,7 +92,7 @@ fn long_term(folder: &Folder) -> Option<usize> {
 impl Zone {
     fn file(&self, what: &str) -> Result<String, ControlError> {
         let number = self.constraint.ok_or_else(|| {
-            let text = "the kernel shows no limit here, only a meter (as on most AMD processors)";
+            let text = "the kernel offers no limit here, only a meter (as on most AMD processors)";
             ControlError::Unsupported(text.to_owned())
         })?;
         Ok(format!("constraint_{number}_{what}"))
@@ -235,7 +237,7 @@ mod tests {
         assert_eq!(zone.measure(), Ok(shown));
         fs::write(place.path().join("intel-rapl:0/energy_uj"), "many\n").unwrap();
         let error = zone.measure().unwrap_err().to_string();
-        assert!(error.ends_with("energy_uj shows 'many', which is no number"), "{error}");
+        assert!(error.ends_with("energy_uj contains 'many', which is not a number"), "{error}");
         assert!(discover(Path::new("/nowhere"), &system).zones.is_empty());
     }
 }

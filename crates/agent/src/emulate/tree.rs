@@ -184,7 +184,7 @@ impl Tree {
 }
 
 impl EmulatedZone {
-    /// Adds what was drawn in so many nanoseconds.
+    /// Adds what was drawn in this many nanoseconds.
     fn draw(&mut self, nanos: u128) {
         const NANOS: u128 = 1_000_000_000;
         let drawn = u128::from(self.power) * nanos + self.rest;

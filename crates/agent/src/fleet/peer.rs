@@ -251,7 +251,7 @@ impl Peer {
             let Some(line) = link.next_line()? else { return Ok(()) };
             let message = serde_json::from_slice(line).map_err(|error| {
                 LinkError::Unacceptable(format!(
-                    "its message cannot be read ({error}); does it have another version?"
+                    "its message cannot be read ({error}); is it another version?"
                 ))
             })?;
             self.take(message, options, report)?;
@@ -277,7 +277,7 @@ impl Peer {
                 Answer::Refused(refusal) => return Err(LinkError::Unacceptable(refusal.message)),
                 _ => {
                     return Err(LinkError::Unacceptable(
-                        "its first answer is no welcome".to_owned(),
+                        "its first answer is not 'welcome'".to_owned(),
                     ));
                 }
             },

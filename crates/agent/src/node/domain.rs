@@ -11,10 +11,10 @@ use crate::domain::{Basis, CapRange, DomainName, Effective};
 use crate::meter::Meter;
 use crate::wire::{DomainReport, Outcome};
 
-/// What a domain is taken to draw at most if nobody says so.
+/// What a domain is taken to draw at most by default.
 const UNRATED: Watts = Watts::from_watts(2000);
 
-/// The share of the highest cap that is taken for the lowest one if nobody says so, in percent.
+/// The share of the highest cap that is taken for the lowest one by default, in percent.
 const ASSUMED_LOWEST: u64 = 30;
 
 /// A domain with what the agent knows of it.
@@ -69,7 +69,7 @@ impl Domain {
         match (hardware, spec.highest.or(known).or(of_site)) {
             (Err(error), _) => notes.push(error.to_string()),
             (Ok(_), None) => notes.push(format!(
-                "the hardware does not say how far it can be limited; write 'highest' under [range.{name}]"
+                "the hardware does not report its highest limit; write 'highest' under [range.{name}]"
             )),
             (Ok(range), Some(highest)) => {
                 let assumed = Watts::from_milliwatts(highest.milliwatts() * ASSUMED_LOWEST / 100);
@@ -156,8 +156,7 @@ impl Domain {
                 Outcome::Clamped { reason }
             }
             (Ok(()), Effective::Unlimited) => Outcome::Failed {
-                reason: "the limit was written, but the zone is switched off and stays so"
-                    .to_owned(),
+                reason: "the limit was written, but the zone stays switched off".to_owned(),
             },
             (Ok(()), Effective::Unknown) => Outcome::Failed {
                 reason: "the limit was written, but cannot be read back".to_owned(),

@@ -48,7 +48,7 @@ pub(super) enum Admission {
 pub(super) struct Connection {
     link: Link,
     origin: Origin,
-    /// Who it is, once it has said so.
+    /// The client's identity, once it has introduced itself.
     peer: Option<Peer>,
     /// Whether it means to set caps.
     controls: bool,
@@ -314,7 +314,7 @@ impl Connection {
         }
         let (identity, role) = self.identify()?;
         if control && role != Role::Controller {
-            let text = format!("{identity} may look, but not change anything on this node");
+            let text = format!("{identity} has read-only access to this node");
             return Err(refusal(RefusalKind::Forbidden, text));
         }
         // Who came to look does not set caps by accident.

@@ -1,4 +1,4 @@
-//! What the agent says on standard error.
+//! The agent's log on standard error.
 
 use std::cmp::Ordering;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Clients that have not shown yet who they are, and who of them goes when there are too many.
+//! Clients that have not authenticated yet, and which of them are disconnected when there are too many.
 //!
 //! Anybody can open connections, as fast as the system allows. A newcomer is never refused for that, since it may be
 //! the controller: somebody else goes. It is chosen so that a flood displaces its own connections: one of the largest

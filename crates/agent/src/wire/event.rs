@@ -21,7 +21,7 @@ pub enum Event {
         name: DomainName,
         /// Its cap.
         cap: Watts,
-        /// What it draws.
+        /// Its power.
         power: Reading<Watts>,
     },
     /// The domain draws more than its cap, although the limit was read back: a budget must count what it
@@ -31,7 +31,7 @@ pub enum Event {
         name: DomainName,
         /// Its cap.
         cap: Watts,
-        /// What it draws.
+        /// Its power.
         power: Reading<Watts>,
     },
     /// Whether the domain obeys its cap cannot be told.
@@ -71,7 +71,7 @@ pub enum Event {
     },
     /// The controller was silent for longer than its lease, and the agent has fallen to the safe cap.
     LeaseEnded {
-        /// Who held it.
+        /// The previous holder.
         controller: String,
         /// What became of the caps.
         report: SetReport,
@@ -91,17 +91,17 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Event::Verified { name, cap, power } => {
-                write!(f, "{name} obeys its cap of {cap}: {power}")
+                write!(f, "{name} keeps its cap of {cap}: {power}")
             }
             Event::Exceeded { name, cap, power } => {
                 write!(f, "{name} exceeds its cap of {cap}: {power}")
             }
             Event::Unverified { name, cap, reason } => {
-                write!(f, "whether {name} obeys its cap of {cap} cannot be told: {reason}")
+                write!(f, "it is unknown whether {name} keeps its cap of {cap}: {reason}")
             }
             Event::Changed { name, expected, found, effective } => write!(
                 f,
-                "somebody else changed the limit of {name} from {expected} to {found}; now: {effective}"
+                "another program changed the limit of {name} from {expected} to {found}; now: {effective}"
             ),
             Event::Lost { name, reason } => write!(f, "{name} is lost: {reason}"),
             Event::Found { name, effective } => {
@@ -109,7 +109,7 @@ impl fmt::Display for Event {
             }
             Event::LeaseEnded { controller, report } => write!(
                 f,
-                "{controller} was silent for longer than its lease; the node is down to {}",
+                "{controller} did not renew its lease; the node is limited to {}",
                 report.counted
             ),
             Event::Unrecorded { reason } => write!(f, "a change is not recorded: {reason}"),

@@ -109,11 +109,11 @@ fn limits_are_restored_only_from_what_an_agent_saved() {
         busbar_agent::server::restore(config.clone()).map_err(|error| error.to_string())
     };
     let said = restore(&elsewhere).unwrap_err();
-    assert!(said.contains("no agent has saved the limits"), "{said}");
+    assert!(said.contains("no agent has saved the site's limits"), "{said}");
     assert!(!elsewhere.state.exists());
     fs::create_dir(&elsewhere.state).unwrap();
     let said = restore(&elsewhere).unwrap_err();
-    assert!(said.contains("no agent has saved the limits"), "{said}");
+    assert!(said.contains("no agent has saved the site's limits"), "{said}");
     assert_eq!(fs::read_dir(&elsewhere.state).unwrap().count(), 0, "nothing is left in it");
     assert_eq!(node.limits(), [60, 60]);
     restore(&node.config).unwrap();

@@ -214,7 +214,7 @@ impl Trials {
         }
     }
 
-    /// As jobs that ask for so many nodes and get each of these numbers of them, under all caps.
+    /// As jobs that ask for this many nodes and get each of these numbers of them, under all caps.
     fn on(application: &Application, asked: u32, sizes: &[u32], choices: &Choices) -> Self {
         let ask = Ask { nodes: asked, beta: Beta::FULL };
         let rows = sizes.iter().flat_map(|nodes| {

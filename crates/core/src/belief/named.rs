@@ -1,4 +1,4 @@
-//! What is expected of jobs on nodes that are given to them by name, each under a cap of its own.
+//! The belief about jobs on named nodes, each with a separate cap.
 
 use std::sync::Arc;
 

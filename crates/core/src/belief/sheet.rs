@@ -10,9 +10,9 @@ use crate::world::{Ask, Conditions, Law, Pace};
 /// One way to run a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// On so many nodes.
+    /// On this many nodes.
     pub nodes: u32,
-    /// On so many cores of each.
+    /// On this many cores of each.
     pub cores: u32,
     /// What each of them may add to what it draws when it is idle.
     pub cap: Watts,
@@ -39,7 +39,7 @@ impl Entry {
     }
 }
 
-/// So many nodes, and cores of each.
+/// This many nodes, and cores of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) nodes: u32,
@@ -168,7 +168,7 @@ impl Sheet {
         self.entries[0].nodes
     }
 
-    /// The fastest on at most so many nodes within so much power; of those that are equally fast the
+    /// The fastest on at most this many nodes within so much power; of those that are equally fast the
     /// thriftiest.
     pub(super) fn fastest(&self, nodes: u32, power: Watts) -> Option<usize> {
         let last = self.fronts.partition_point(|(count, _)| *count <= nodes).checked_sub(1)?;
@@ -177,7 +177,7 @@ impl Sheet {
         within.checked_sub(1).map(|place| front[place])
     }
 
-    /// The entries on at most so many nodes within so much power, in their order.
+    /// The entries on at most this many nodes within so much power, in their order.
     pub(super) fn within(&self, nodes: u32, power: Watts) -> impl Iterator<Item = usize> + '_ {
         let places =
             self.entries.iter().enumerate().take_while(move |(_, entry)| entry.nodes <= nodes);
@@ -195,7 +195,7 @@ impl Sheet {
         asked.copied().find(|place| self.entries[*place].power() <= power)
     }
 
-    /// The way on so many nodes and cores under this cap.
+    /// The way on this many nodes and cores under this cap.
     pub(super) fn find(&self, point: &OperatingPoint) -> Option<usize> {
         let key = |entry: &Entry| (entry.nodes, Reverse(entry.cores), Reverse(entry.cap));
         let wanted = (point.nodes, Reverse(point.cores), Reverse(point.cap));

@@ -1,4 +1,4 @@
-//! What the limits to come allow, without walking along them: a tree over the steps of a budget.
+//! The lowest limit of a future period, without visiting each change: a tree over the steps of a budget.
 //!
 //! Each node of the tree knows the lowest limit below it, and for how long which limits can be
 //! relied on from some step below it. So every question costs about the logarithm of the number of

@@ -1,7 +1,5 @@
-//! The same questions about later and later times.
-//!
-//! Whoever goes through what is free step by step asks about short times, one after another, in which the limit hardly
-//! ever changes. So the limit in force is kept in mind, and the tree is asked only where another one comes.
+//! The same questions about later and later times. A scan of the free power asks about many short periods in a row,
+//! in which the limit rarely changes. So the limit in force is kept, and the tree is searched only at changes.
 
 use super::Budget;
 use crate::units::{Instant, Span, Watts};

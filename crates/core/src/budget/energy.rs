@@ -1,4 +1,4 @@
-//! A budget of energy: so many joules in a period.
+//! A budget of energy: this many joules in a period.
 
 use crate::units::{Instant, Joules, Span, Watts};
 

@@ -18,9 +18,9 @@ pub enum BudgetError {
     /// The number or its unit is wrong.
     #[error("budget '{text}': {why}")]
     Quantity {
-        /// What was written.
+        /// The text as written.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: QuantityError,
     },
     /// A rule is wrong.
@@ -33,7 +33,7 @@ pub enum BudgetError {
         path: PathBuf,
         /// The line, from 1, where it is one that is wrong.
         line: Option<usize>,
-        /// What is wrong with it.
+        /// The reason.
         why: Box<RulesError>,
     },
     /// Limits by the calendar, where nobody knows the date.
@@ -41,13 +41,13 @@ pub enum BudgetError {
     NoCalendar(NoCalendar),
     /// The budget leaves nothing for jobs.
     #[error(
-        "a budget of {budget} leaves nothing for jobs: the machine draws {base} at all times; \
-         give more, or say in the machine file what it draws ('base', 'idle')"
+        "a budget of {budget} leaves no power for jobs: the machine draws {base} at all times; give more, or \
+        correct 'base' and 'idle' in the machine file"
     )]
     NothingLeft {
         /// The limit asked for.
         budget: Watts,
-        /// What the machine draws without any job.
+        /// The power of the machine without jobs.
         base: Watts,
     },
     /// There are no limits in the list.

@@ -121,9 +121,9 @@ fn table(
 fn when(text: &str, base: &TimeBase<'_>) -> Result<When, String> {
     let counts = matches!(base, TimeBase::Log(_));
     match When::parse(text) {
-        Ok(When::After(_)) if !counts => Err(format!(
-            "'{text}' has no beginning that seconds could count from; write {OF_THE_WALL}"
-        )),
+        Ok(When::After(_)) if !counts => {
+            Err(format!("'{text}' cannot count seconds from a start; write {OF_THE_WALL}"))
+        }
         Ok(when) => Ok(when),
         Err(WhenError::TimeOfDay(why)) => Err(why),
         Err(WhenError::Unknown) if counts => Err(format!(
@@ -186,7 +186,8 @@ impl Rows {
                     When::Local(local) => local_after(zone, local, last),
                     When::After(_) | When::Daily(_) => None,
                 };
-                let at = at.ok_or_else(|| wrong(format!("'{time}' is beyond all calendars")))?;
+                let at =
+                    at.ok_or_else(|| wrong(format!("'{time}' is out of the range of calendars")))?;
                 if let Some(before) = last.filter(|before| *before >= at) {
                     return Err(not_after(zone.to_datetime(before).to_string()));
                 }
@@ -268,6 +269,6 @@ mod tests {
             "{error}"
         );
         let error = parse("14:00-18:00: 80%").unwrap_err().to_string();
-        assert!(error.starts_with("feed.txt: no rule holds on"), "{error}");
+        assert!(error.starts_with("feed.txt: no rule applies on"), "{error}");
     }
 }

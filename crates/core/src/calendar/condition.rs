@@ -29,10 +29,10 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// There is no word in it.
-    #[error("it does not say when; {VALID}")]
+    #[error("it names no time; {VALID}")]
     Empty,
     /// A word is of no kind.
-    #[error("'{0}' says no time{hint} {VALID}", hint = hint(.0, NAMES))]
+    #[error("'{0}' is not a time{hint} {VALID}", hint = hint(.0, NAMES))]
     Unknown(String),
     /// A word is wrong.
     #[error("{0}")]
@@ -44,7 +44,7 @@ pub enum ConditionError {
     Twice {
         /// The second of them.
         second: String,
-        /// What it names.
+        /// The kind of time that it names.
         kind: &'static str,
         /// How they are joined.
         example: &'static str,

@@ -19,7 +19,7 @@ pub struct Rules<T> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RulesError {
     /// There are none.
-    #[error("there is no rule; write 'WHEN: {0}, else {0}'")]
+    #[error("a rule is missing; write 'WHEN: {0}, else {0}'")]
     Empty(String),
     /// A rule has no value.
     #[error("rule '{rule}' has no value; add one after a colon, as in '{rule}: {example}'{joined}")]
@@ -36,7 +36,7 @@ pub enum RulesError {
     Condition {
         /// The rule.
         rule: String,
-        /// What is wrong with it.
+        /// The reason.
         why: ConditionError,
     },
     /// The value of a rule is wrong.
@@ -48,10 +48,10 @@ pub enum RulesError {
         why: String,
     },
     /// Something comes after what holds otherwise.
-    #[error("'{0}' comes after 'else', so it would never hold; put 'else' last")]
+    #[error("'{0}' comes after 'else', so it would never apply; put 'else' last")]
     AfterElse(String),
     /// At some time no rule holds.
-    #[error("no rule holds on {when}; add ', else {example}' for all other times")]
+    #[error("no rule applies on {when}; add ', else {example}' for all other times")]
     Uncovered {
         /// Such a time.
         when: String,

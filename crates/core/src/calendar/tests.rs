@@ -81,7 +81,7 @@ fn a_night_belongs_to_the_evening() {
 #[test]
 fn wrong_conditions_name_the_word() {
     for (text, what) in [
-        ("", "it does not say when; write days (weekdays"),
+        ("", "it names no time; write days (weekdays"),
         ("wekdays", "'wekdays' says no time; did you mean 'weekdays'? write days"),
         ("sometimes", "'sometimes' says no time; write days"),
         (
@@ -93,7 +93,7 @@ fn wrong_conditions_name_the_word() {
         ("14.00-18.30", "for hours write 14:00-18:30"),
         ("mon..freitag", "there is no 'freitag'; valid: mon"),
         ("nov..xyz", "there is no 'xyz'; valid: jan"),
-        ("14:00", "'14:00' is one time; write from when to when"),
+        ("14:00", "'14:00' is a single time; write a range"),
         ("14:00-25:00", "'25:00' is not a time of day"),
         ("14:00-14:00", "begins and ends at the same time"),
         ("2026-02-30", "'2026-02-30' is not a date; write 2026-12-24"),
@@ -167,19 +167,19 @@ fn the_first_rule_that_holds_counts() {
 #[test]
 fn wrong_rules_say_what_to_write() {
     for (text, what) in [
-        ("", "there is no rule; write 'WHEN: 1, else 1'"),
-        ("weekdays: 1", "no rule holds on Saturday, 6 January at 00:00; add ', else 1'"),
-        ("weekdays 06:00-22:00: 1, weekends: 2", "no rule holds on Monday, 1 January at 00:00"),
+        ("", "a rule is missing; write 'WHEN: 1, else 1'"),
+        ("weekdays: 1", "no rule applies on Saturday, 6 January at 00:00; add ', else 1'"),
+        ("weekdays 06:00-22:00: 1, weekends: 2", "no rule applies on Monday, 1 January at 00:00"),
         // What comes once covers nothing for ever.
-        ("2026-01-01..2099-12-31: 1", "no rule holds on"),
+        ("2026-01-01..2099-12-31: 1", "no rule applies on"),
         (
             "mon, wed: 1, else 2",
             "rule 'mon' has no value; add one after a colon, as in 'mon: 1', or join",
         ),
         ("weekdays 14:00-18:00, else 1", "rule 'weekdays 14:00-18:00' has no value"),
         ("weekdays: x, else 1", "rule 'weekdays: x': invalid digit"),
-        ("else 1, weekdays: 2", "'weekdays: 2' comes after 'else', so it would never hold"),
-        (": 1", "rule ': 1': it does not say when"),
+        ("else 1, weekdays: 2", "'weekdays: 2' comes after 'else', so it would never apply"),
+        (": 1", "rule ': 1': it names no time"),
     ] {
         let error = rules(text).unwrap_err();
         assert!(error.contains(what), "{text}: {error}");
@@ -253,7 +253,7 @@ fn a_wrong_start_says_what_is_wrong() {
         ("2026-01-01 00:00 Europe/Berlim", "did you mean 'Europe/Berlin'?"),
         (
             "yesterday",
-            "'yesterday' is no date and time; write such as '2026-01-01 00:00 Europe/Berlin'",
+            "'yesterday' is not a date and time; write for example '2026-01-01 00:00 Europe/Berlin'",
         ),
         ("2026-03-29 02:30 Europe/Berlin", "shows 2026-03-29T02:30:00 never"),
         ("2026-10-25 02:30 Europe/Berlin", "shows 2026-10-25T02:30:00 twice"),
@@ -270,8 +270,8 @@ fn a_wrong_start_says_what_is_wrong() {
 #[test]
 fn a_header_that_says_too_little_says_what_to_give() {
     let error = |unix, zone| Calendar::of_header(unix, zone).unwrap_err().to_string();
-    assert!(error(None, Some("UTC")).contains("does not say at which date"));
-    assert!(error(Some(0), Some("UTC")).contains("does not say at which date"));
+    assert!(error(None, Some("UTC")).contains("the start date of the workload is unknown"));
+    assert!(error(Some(0), Some("UTC")).contains("the start date of the workload is unknown"));
     let no_zone = error(Some(1_343_667_824), None);
     assert!(no_zone.contains("--start '2012-07-30T17:03:44Z[Europe/Berlin]'"), "{no_zone}");
     let odd = error(Some(1_343_667_824), Some("GMT+1:00 (somewhere)"));

@@ -35,7 +35,7 @@ impl Window {
     /// Reads `14:00-18:00`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (from, to) = text.split_once('-').ok_or_else(|| {
-            format!("'{text}' is one time; write from when to when, such as 14:00-18:00")
+            format!("'{text}' is a single time; write a range, such as 14:00-18:00")
         })?;
         let from = parse_clock_face(from)?;
         let to = match to.trim() {
@@ -44,7 +44,7 @@ impl Window {
         };
         if from == to {
             return Err(format!(
-                "'{text}' begins and ends at the same time; for whole days leave the time out"
+                "'{text}' begins and ends at the same time; for whole days, leave the time out"
             ));
         }
         Ok(Window { from, to })

@@ -37,7 +37,7 @@ impl Windows {
         Windows { name, ..self }
     }
 
-    /// What they are called.
+    /// Their name.
     pub fn name(&self) -> &str {
         &self.name
     }

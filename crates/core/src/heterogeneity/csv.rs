@@ -66,11 +66,11 @@ impl Tables {
             })?;
             let positive = |field, text: &str| {
                 let thousandths = match text.strip_prefix('-') {
-                    Some(_) => Err(format!("{text} is below zero; give what was measured")),
+                    Some(_) => Err(format!("{text} is below zero; give the measured value")),
                     None => parse_decimal(text, 1000).map_err(|why| why.to_string()),
                 };
                 match thousandths.map_err(|why| wrong(field, why))? {
-                    0 => Err(wrong(field, "zero; give what was measured".to_owned())),
+                    0 => Err(wrong(field, "zero; give the measured value".to_owned())),
                     value => Ok(value),
                 }
             };
@@ -158,7 +158,7 @@ fn parse_machines(text: &str, path: &Path) -> Result<Vec<MachineType>, TableErro
             return Err(wrong("machine", "the name is missing".to_owned()));
         }
         if machine_types.iter().any(|kind| kind.name == name) {
-            return Err(wrong("machine", format!("'{name}' is there twice; keep one")));
+            return Err(wrong("machine", format!("'{name}' is given twice; keep one")));
         }
         let count =
             machines.parse().ok().filter(|count| (1..=Tables::MOST_MACHINES).contains(count));
@@ -189,8 +189,8 @@ fn hole(task: &str, machine: &MachineType, state: u8) -> String {
     };
     let machine = &machine.name;
     format!(
-        "no row for task type '{task}' on machine type '{machine}' in P-state {state}; a table may \
-         not have holes{exception}"
+        "no row for task type '{task}' on machine type '{machine}' in P-state {state}; a table must be \
+        complete{exception}"
     )
 }
 
@@ -239,7 +239,7 @@ mod tests {
         assert!(half.contains("'gpu' in P-state 0") && half.contains("altogether"), "{half}");
         assert_eq!(
             error("a,cpu,0,0,1"),
-            "t.csv, line 1, field 'time_s': zero; give what was measured"
+            "t.csv, line 1, field 'time_s': zero; give the measured value"
         );
         assert!(error("a,cpu,0,5,-1").contains("field 'power_w': -1 is below zero"));
         assert!(error("a,tpu,0,5,1").contains("unknown machine type 'tpu'; valid: gpu, cpu"));

@@ -1,6 +1,6 @@
 //! Machines like those that the Extreme Scale Systems Center planned with (Khemka and others:
 //! Comparison of energy-constrained resource allocation heuristics under different task management
-//! environments, 2015), made up: the centre's own tables are not public.
+//! environments, 2015), synthetic: the centre's own tables are not public.
 //!
 //! Thirteen machine types, four of them special-purpose, and a hundred task types, 17 of them
 //! special. Times and powers in P-state 0 are drawn by the coefficient-of-variation method: a

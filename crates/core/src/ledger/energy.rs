@@ -76,7 +76,7 @@ impl EnergyAccount {
         self.committed.saturating_sub(self.consumed).saturating_sub(self.pending)
     }
 
-    /// What nobody has been promised.
+    /// The energy that is not promised.
     #[inline]
     pub fn left(&self) -> Joules {
         self.budget.energy.saturating_sub(self.committed)

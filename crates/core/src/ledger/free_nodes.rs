@@ -17,14 +17,14 @@ pub(crate) struct FreeNodes {
 }
 
 impl FreeNodes {
-    /// So many nodes, all of them free.
+    /// This many nodes, all of them free.
     pub(crate) fn all(nodes: u32) -> Self {
         let mut free = FreeNodes::none(nodes);
         free.insert(0..nodes);
         free
     }
 
-    /// So many nodes, none of them free.
+    /// This many nodes, none of them free.
     pub(crate) fn none(nodes: u32) -> Self {
         let words = nodes.div_ceil(WORD) as usize;
         FreeNodes { words: vec![0; words], summary: vec![0; words.div_ceil(WORD as usize)] }
@@ -126,7 +126,7 @@ impl FreeNodes {
     }
 }
 
-/// So many bits from this one on.
+/// This many bits from this one on.
 #[inline]
 fn ones(first: u32, length: u32) -> u64 {
     (u64::MAX >> (WORD - length)) << first

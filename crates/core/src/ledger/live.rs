@@ -32,7 +32,7 @@ pub enum FoundOn<'a> {
 }
 
 impl FoundOn<'_> {
-    /// How many they are.
+    /// Their number.
     pub fn count(&self) -> u32 {
         match self {
             FoundOn::Any(count) => *count,

@@ -17,7 +17,7 @@ pub(super) struct Placement {
     places: Vec<u32>,
     /// What jobs hold. Places of jobs that have ended are used again.
     holdings: Vec<Held>,
-    /// Places that nobody uses.
+    /// Unused places.
     unused: Vec<u32>,
     /// The caps of jobs that were given their nodes by name.
     caps: BTreeMap<JobId, Caps>,
@@ -190,7 +190,7 @@ impl Placement {
         }
     }
 
-    /// So many nodes, those with the lowest numbers, go on from one state to the next; if there is none, they are in
+    /// This many nodes, those with the lowest numbers, go on from one state to the next; if there is none, they are in
     /// service.
     pub(super) fn go_on(&mut self, count: u32, from: SwitchState, to: Option<SwitchState>) {
         let there = self.switched.iter().filter(|(_, state)| **state == from);

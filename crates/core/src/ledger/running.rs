@@ -15,7 +15,7 @@ const BLOCK: usize = 64;
 pub struct Holding {
     /// When it is expected back.
     pub until: Instant,
-    /// Whose it is.
+    /// Its owner.
     pub job: JobId,
     /// Nodes held.
     pub nodes: u32,

@@ -82,7 +82,7 @@ impl Draws {
         Draws { floor: machine.floor(), idle: machine.node().idle, off: machine.off() }
     }
 
-    /// With so many nodes not idle but switched.
+    /// With this many nodes not idle but switched.
     fn with(&self, switched: Switched) -> Watts {
         let Switched { stopping, off, starting } = switched;
         let idle = self.floor - self.idle * switched.all();

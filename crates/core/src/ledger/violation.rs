@@ -1,4 +1,4 @@
-//! What the ledger refuses.
+//! The reasons for which the ledger refuses a decision.
 
 use crate::freedom::Freedom;
 use crate::units::{Instant, JobId, Joules, NodeId, Watts};
@@ -29,9 +29,7 @@ pub enum Violation {
         power: Watts,
     },
     /// That may not be done to the job.
-    #[error(
-        "{job} was decided about in a way that is not allowed: it takes the freedom '{needed}'"
-    )]
+    #[error("{job} got a decision that needs the freedom '{needed}', which is not allowed")]
     NotAllowed {
         /// The job that is refused.
         job: JobId,
@@ -79,7 +77,7 @@ pub enum Violation {
         job: JobId,
     },
     /// A policy changed a job that runs without having said that it does such things.
-    #[error("{job} was to change, but the policy is not one that changes jobs while they run")]
+    #[error("{job} was to change, but the policy does not change running jobs")]
     Unannounced {
         /// The job that is refused.
         job: JobId,
@@ -105,7 +103,7 @@ pub enum Violation {
         job: JobId,
     },
     /// A policy named nodes without having said that it does such things.
-    #[error("{job} was to get named nodes, but the policy is not one that names nodes")]
+    #[error("{job} was to get named nodes, but the policy does not choose nodes")]
     NodesUnannounced {
         /// The job that is refused.
         job: JobId,
@@ -117,7 +115,7 @@ pub enum Violation {
         job: JobId,
         /// Energy claimed.
         asked: Joules,
-        /// Energy nobody has been promised.
+        /// Energy that is not promised.
         left: Joules,
     },
     /// Energy was promised where none is counted.

@@ -17,7 +17,7 @@ use crate::text;
 pub struct Problem {
     /// The line it is on, from 1, if it is on one.
     pub line: Option<usize>,
-    /// What is wrong and what to do.
+    /// The mistake, and how to correct it.
     pub why: String,
 }
 

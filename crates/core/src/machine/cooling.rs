@@ -1,4 +1,4 @@
-//! What a site draws for a machine and its cooling, by what the machine alone draws.
+//! The power of a site, with cooling, as a function of the power of the machine.
 //!
 //! The ratio of the two is called PUE. It is one number, a curve over the load of the machine, since chillers and
 //! pumps do not shrink with it, or a curve over the temperature outdoors, since in cold weather no chiller runs. The site never
@@ -56,11 +56,13 @@ impl<'de> Deserialize<'de> for Cooling {
             (Some(Written::Same(pue)), None) => Cooling::by_load(&[(1.0, pue)], in_budget),
             (Some(Written::ByLoad(points)), None) => Cooling::by_load(&points, in_budget),
             (None, Some(points)) => Cooling::by_temperature(&points, in_budget),
-            (None, None) => Err("there is no PUE; write 'pue' or 'pue_by_temperature'".to_owned()),
-            (Some(_), Some(_)) => Err(
-                "'cooling.pue' and 'cooling.pue_by_temperature' both say what the PUE is; keep one"
-                    .to_owned(),
-            ),
+            (None, None) => {
+                Err("the PUE is missing; write 'pue' or 'pue_by_temperature'".to_owned())
+            }
+            (Some(_), Some(_)) => {
+                Err("'cooling.pue' and 'cooling.pue_by_temperature' both give the PUE; keep one"
+                    .to_owned())
+            }
         };
         cooling.map_err(de::Error::custom)
     }
@@ -80,7 +82,7 @@ impl Line {
         let mut line: Vec<(i64, u64)> = Vec::with_capacity(points.len());
         for (number, &(at, pue)) in points.iter().enumerate() {
             if !(1.0..=10.0).contains(&pue) {
-                return Err(format!("'{key}': {pue} is no PUE, which is from 1 to 10; {form}"));
+                return Err(format!("'{key}': {pue} is not a PUE from 1 to 10; {form}"));
             }
             let place = place(at)
                 .ok_or_else(|| format!("'{key}': {at} is no {what}, which is {range}; {form}"))?;

@@ -70,7 +70,7 @@ impl PartitionPower {
     /// The same with what is said for the whole.
     fn over(self, whole: Option<&Power>) -> Result<Power, String> {
         let node = self.node.or(whole.map(|whole| whole.node));
-        let node = node.ok_or("'power.node' is said neither here nor in [power]")?;
+        let node = node.ok_or("'power.node' is missing, here and in [power]")?;
         let either =
             |own: Option<Watts>, of: fn(&Power) -> Option<Watts>| own.or(whole.and_then(of));
         Ok(Power {
@@ -121,10 +121,10 @@ impl Power {
                 Ok(self.node.saturating_add(all).min(Watts::LARGEST))
             }
             (Some(_), None) => {
-                Err("'power.gpus' is given and 'power.gpu' is not; say what each draws".to_owned())
+                Err("'power.gpus' is given without 'power.gpu', the power of each GPU".to_owned())
             }
             (None, Some(_)) => {
-                Err("'power.gpu' is given and 'power.gpus' is not; say how many a node has"
+                Err("'power.gpu' is given without 'power.gpus', the number of GPUs per node"
                     .to_owned())
             }
         }
@@ -244,7 +244,7 @@ impl Machine {
             let part = partition.name.clone();
             let is_known = parts.iter().any(|known| known.name == part);
             let made = match part.as_str() {
-                _ if is_known => Err("there is another one of this name".into()),
+                _ if is_known => Err("another partition has this name".into()),
                 "" => Err("a partition needs a name".into()),
                 named if named.contains(',') => {
                     Err("names of partitions are listed with a comma between them, so none has one"
@@ -277,9 +277,9 @@ impl File {
     /// What is said of the whole where partitions say it of each.
     fn refuse_partitions(&self) -> Result<(), &'static str> {
         match (&self.nodes, &self.variation) {
-            (Some(_), _) => {
-                Err("'nodes' is given beside [[partition]]; each partition says how many it has")
-            }
+            (Some(_), _) => Err(
+                "'nodes' is given beside [[partition]]; give the nodes of each partition instead",
+            ),
             (_, Some(_)) => Err(
                 "'variation' is given beside [[partition]]; curves are of a machine without partitions",
             ),

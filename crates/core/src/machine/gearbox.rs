@@ -1,4 +1,4 @@
-//! The gearbox: the speeds a processor can run at, what it draws at each, and how much jobs mind.
+//! The gearbox: the frequency levels of a processor, the power at each, and the sensitivity of jobs.
 //!
 //! Power at frequency `f` and voltage `V` is `activity·f·V² + leakage·V`; the leakage is such that
 //! it makes up a given share of the power in the top gear. A job of sensitivity β takes
@@ -49,7 +49,7 @@ impl Gear {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sensitivity {
-    /// Jobs of at most so many processors; the last one has no limit.
+    /// Jobs of at most this many processors; the last one has no limit.
     pub up_to: Option<u32>,
     /// Mean of β.
     pub mean: f64,
@@ -104,9 +104,9 @@ pub enum GearboxError {
     OutOfRange {
         /// Which figure of which entry.
         entry: String,
-        /// What it is.
+        /// The quantity in question.
         value: f64,
-        /// What it may be.
+        /// The valid values.
         range: &'static str,
     },
     /// The entries are out of order.
@@ -114,9 +114,9 @@ pub enum GearboxError {
     Unsorted {
         /// Which figure of which entry.
         entry: String,
-        /// What it is.
+        /// The quantity in question.
         value: f64,
-        /// What it should be above.
+        /// The value that it should exceed.
         before: f64,
         /// How to put it right.
         order: &'static str,
@@ -126,7 +126,7 @@ pub enum GearboxError {
     Incomplete {
         /// Which entry, from 1.
         entry: usize,
-        /// What is wrong and what to write.
+        /// The mistake, and what to write instead.
         why: &'static str,
     },
     /// The sizes of the sensitivities leave a gap or never end.
@@ -134,7 +134,7 @@ pub enum GearboxError {
     Sizes {
         /// Which entry, from 1.
         entry: usize,
-        /// What is wrong and what to write.
+        /// The mistake, and what to write instead.
         why: &'static str,
     },
 }
@@ -171,7 +171,7 @@ impl Gearbox {
         Ok(Gearbox { gears, static_share, sensitivity, is_assumed: false })
     }
 
-    /// Whether the gears are those that are assumed where nobody says.
+    /// Whether the gears are those that are assumed by default.
     pub fn is_assumed(&self) -> bool {
         self.is_assumed
     }
@@ -237,7 +237,7 @@ impl Gearbox {
         useful
     }
 
-    /// How sensitive a job of so many processors is.
+    /// How sensitive a job of this many processors is.
     pub fn sensitivity_of(&self, processors: u32) -> Sensitivity {
         let covers = |entry: &&Sensitivity| entry.up_to.is_none_or(|most| processors <= most);
         let last = self.sensitivity[self.sensitivity.len() - 1];
@@ -321,7 +321,7 @@ fn check_sensitivity(sensitivity: &[Sensitivity]) -> Result<(), GearboxError> {
         match entry.up_to {
             Some(_) if number == sensitivity.len() => {
                 return wrong(
-                    "is the last one: leave out its 'up_to', so that no job is forgotten",
+                    "is the last one: leave out its 'up_to', so that it covers all larger jobs",
                 );
             }
             Some(up_to) if up_to <= before => {

@@ -1,4 +1,4 @@
-//! What a node draws: when it is idle, when it is busy, and under a cap.
+//! The power of a node: idle, busy, and under a cap.
 
 use super::{Gearbox, Off, Parts};
 use crate::units::{Share, Watts};
@@ -27,13 +27,13 @@ impl Node {
     }
 }
 
-/// What an idle node is taken to draw where nobody says: 15 % of what a busy one is rated at, and no more than
+/// What an idle node is taken to draw by default: 15 % of what a busy one is rated at, and no more than
 /// a busy one ever draws.
 pub(crate) fn assumed_idle(rated: Watts, least_busy: Watts) -> Watts {
     Share::percent(15).of(rated).min(least_busy)
 }
 
-/// How much nodes differ where nobody says.
+/// How much nodes differ by default.
 const ASSUMED_SPREAD: Share = Share::percent(8);
 
 /// No cap is assumed below this share of the highest: nobody has measured what jobs do there.

@@ -18,11 +18,11 @@ pub struct Off {
 pub struct Transition {
     /// How long it takes.
     pub time: Span,
-    /// What a node draws meanwhile.
+    /// The power of a node meanwhile.
     pub power: Watts,
 }
 
-/// What a node that is off draws where nobody says, of what a busy one is rated at.
+/// What a node that is off draws by default, of what a busy one is rated at.
 const ASSUMED_SHARE: Share = Share::percent(5);
 
 impl Off {

@@ -18,9 +18,9 @@ pub enum Described {
 /// A machine in partitions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partitioned {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
-    /// What the machine draws at all times beside its nodes.
+    /// The constant power of the machine besides its nodes.
     pub base_power: Watts,
     /// The partitions; at least one.
     pub parts: Vec<Partition>,
@@ -29,7 +29,7 @@ pub struct Partitioned {
 /// A part of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
-    /// What it is called, in the log as well.
+    /// Its name, also in the log.
     pub name: String,
     /// The part as a machine of its own, without the base power of the whole.
     pub machine: Machine,
@@ -61,7 +61,7 @@ impl Partitioned {
         self.total(Machine::max_power)
     }
 
-    /// What is drawn when no job runs.
+    /// The power without jobs.
     pub fn floor(&self) -> Watts {
         self.total(Machine::floor)
     }

@@ -1,4 +1,4 @@
-//! Who waited how long: the waits of jobs by their size, their length, their user and their group.
+//! The waits of jobs by their size, their length, their user and their group.
 //!
 //! A class is a matter of what was asked for and of what the workload says, never of what a policy
 //! made of it. So the same jobs are in the same class under every policy.
@@ -40,7 +40,7 @@ pub struct WaitsBy {
 pub struct WaitClass {
     /// What they have in common, such as `17 to 64 nodes`.
     pub name: String,
-    /// How many there are.
+    /// Their number.
     pub jobs: u64,
     /// The waits of those that ran.
     pub waits: WaitFigures,
@@ -81,7 +81,7 @@ pub(super) fn percentile(values: &mut [u64], hundredths: usize) -> Option<u64> {
     Some(value)
 }
 
-/// So many users, and so many groups, have a class of their own: those with the most jobs.
+/// This many users, and this many groups, have a class of their own: those with the most jobs.
 const MOST_NAMED: usize = 10;
 
 /// The upper ends of the classes of lengths, and their names; the last one has no end.
@@ -179,7 +179,7 @@ struct Named {
     what: &'static str,
     /// Those with a class of their own, the one with the most jobs first.
     most: Vec<NonZeroU32>,
-    /// Whose each job is.
+    /// The user or group of each job.
     of_jobs: Vec<Option<NonZeroU32>>,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::units::{NodeId, Watts};
 
-/// What a node may draw at most.
+/// The highest power of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeCap {
     /// The node.

@@ -48,7 +48,7 @@ pub struct Elastic {
     /// Nodes of the machine: nobody runs on more.
     most: u32,
     grids: Vec<Grid>,
-    /// Which grid belongs to whom.
+    /// The grid of each job.
     places: HashMap<Key, u32>,
     /// The grid of each job; [`UNKNOWN`] for those in between that nobody spoke of.
     grid_of: Vec<u32>,
@@ -148,7 +148,7 @@ impl Elastic {
         Elastic { resizing, ..self }
     }
 
-    /// The grid of a job; of one that nobody spoke of it is made up, the same as if it were learned.
+    /// The grid of a job; that of an unknown job is synthetic, the same as if it were learned.
     fn grid(&self, id: JobId, job: &Job) -> Cow<'_, Grid> {
         let place = self.grid_of.get(id.index()).copied().unwrap_or(UNKNOWN);
         match self.grids.get(place as usize) {

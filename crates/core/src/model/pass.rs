@@ -3,7 +3,7 @@
 //! The model of Sarood and others (PARM, SC 2014), of three laws put together. [`Scaling`] says how
 //! time falls with nodes (Downey's law of parallelism). [`PowerLaw`] says at which frequency a
 //! processor runs under a cap. [`Throttling`] says how time grows as the frequency falls. What an
-//! application takes is the product: the time on so many nodes at full frequency, times the
+//! application takes is the product: the time on this many nodes at full frequency, times the
 //! slowdown under the cap. More nodes never make it slower, and neither does a higher cap.
 //!
 //! These are laws of real numbers: seconds, watts and gigahertz in `f64`. Who promises something on
@@ -38,9 +38,9 @@ use crate::units::Watts;
 pub struct OutOfRange {
     /// The parameter, by its name.
     pub what: &'static str,
-    /// What it is.
+    /// The quantity in question.
     pub value: f64,
-    /// What it must be.
+    /// The valid values.
     pub must: String,
 }
 
@@ -79,7 +79,7 @@ pub struct Timing {
 }
 
 impl Pass {
-    /// The seconds on so many nodes, with each processor held to so many watts. Nothing, if there
+    /// The seconds on this many nodes, with each processor held to this many watts. Nothing, if there
     /// is no node, or the cap is below the lowest one the application can run under.
     pub fn seconds(&self, nodes: u32, cap_watts: f64) -> Option<f64> {
         Some(self.scaling.seconds(nodes)? * self.throttling.slowdown(cap_watts)?)

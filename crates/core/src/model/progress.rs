@@ -78,7 +78,7 @@ impl Progress {
         }
     }
 
-    /// What is left now.
+    /// The remaining work now.
     fn reckon(&mut self, now: Instant) {
         if let Pace::Going(since) = self.pace {
             let elapsed = now.since(since);

@@ -36,7 +36,7 @@ pub struct Varied {
     rungs: [Rung; 1],
 }
 
-/// Of so many runs of processors it is kept what one of them does under the cap that was asked about last. Machines have
+/// Of this many runs of processors it is kept what one of them does under the cap that was asked about last. Machines have
 /// hardly more kinds of nodes.
 const KNOWN: usize = 64;
 
@@ -95,9 +95,9 @@ impl OnAll {
 }
 
 impl Varied {
-    /// The processors of a machine; if it has no curves of its own, some are made up. A job runs the
-    /// application whose number its log gives. Where that says nothing the machine knows of, one is
-    /// drawn, the same for the same number.
+    /// The processors of a machine; if it has no curves of its own, it gets synthetic ones. A job runs the
+    /// application whose number its log gives. Where that says nothing the machine knows of, one is drawn, the same
+    /// for the same number.
     pub fn on(machine: &Machine, jobs: &[Job], seed: u64) -> Self {
         let processors = match &machine.variation {
             Some(processors) => processors.clone(),

@@ -6,7 +6,7 @@
 
 use crate::units::Span;
 
-/// What is left of a job's work.
+/// The remaining work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Work(u64);
 

@@ -106,7 +106,7 @@ pub struct Room {
 /// What is free while limits are to come, the reservation taken out.
 #[derive(Clone, Debug)]
 struct Outlook {
-    /// By when.
+    /// Free nodes and power over time.
     free: Availability,
     /// From now on, by how long.
     tenure: Tenure,
@@ -296,7 +296,7 @@ impl Room {
     }
 }
 
-/// Of so many nodes, those that so much power can feed.
+/// Of this many nodes, those that so much power can feed.
 #[inline]
 fn fed(rung: &Rung, nodes: u32, power: Watts) -> u32 {
     if rung.node_power.checked_mul(nodes).is_some_and(|needed| needed <= power) {

@@ -86,7 +86,7 @@ impl External {
         let ours = protocol::VERSION;
         let theirs = protocol::greeting(&line).map_err(|why| {
             let why =
-                format!("{why}; the answer to the first line has to be {{\"protocol\": {ours}}}");
+                format!("{why}; the answer to the first line must be {{\"protocol\": {ours}}}");
             Fault::answer(&line, why)
         })?;
         if theirs != ours {
@@ -151,7 +151,7 @@ impl External {
         };
         let why = match last_words.is_empty() {
             true => fault.to_string(),
-            false => format!("{fault}; the last it wrote to standard error:\n{last_words}"),
+            false => format!("{fault}; its last output on standard error:\n{last_words}"),
         };
         Decision::GiveUp { why }
     }

@@ -45,7 +45,7 @@ impl<'a> Field<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
     /// It cannot do without what is not allowed.
-    #[error("it cannot do without {missing}; allow that (--allow), or leave the policy out")]
+    #[error("it requires {missing}; allow that (--allow), or leave the policy out")]
     NotAllowed {
         /// What it needs.
         missing: Freedoms,
@@ -55,7 +55,7 @@ pub enum Unfit {
     Here(String),
     /// Nobody has measured what jobs draw.
     #[error(
-        "nothing can be predicted from the past: the workload has no measured power; leave --believe out"
+        "power cannot be predicted, because the workload has no measured power; leave --believe out"
     )]
     NoPast,
     /// No curves can be made.

@@ -329,7 +329,7 @@ pub enum PolicyError {
     /// There is no policy of this name.
     #[error("unknown policy '{name}'{hint} valid policies: {valid}")]
     Unknown {
-        /// What was written.
+        /// The text as written.
         name: String,
         /// What may have been meant, in words.
         hint: String,
@@ -346,7 +346,7 @@ pub enum PolicyError {
     Program {
         /// What was written between the parentheses.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// The text is longer than any policy needs.
@@ -357,8 +357,8 @@ pub enum PolicyError {
     },
     /// A daemon cannot be decided by an external policy.
     #[error(
-        "decides in simulations alone (busbar simulate, compare, plan, whatif): a daemon cannot wait for a program, \
-         or do without it; choose a built-in policy"
+        "works only in simulations (busbar simulate, compare, plan, whatif), because a daemon cannot wait for an \
+        external program; choose a built-in policy"
     )]
     Simulated,
 }

@@ -30,7 +30,7 @@ pub struct PastDraw {
     pub submit: Instant,
     /// When it had ended.
     pub end: Instant,
-    /// Who submitted it.
+    /// The user who submitted it.
     pub user: Option<UserId>,
     /// What it ran.
     pub application: Option<ApplicationId>,

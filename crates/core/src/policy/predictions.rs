@@ -41,11 +41,11 @@ impl Eq for Accuracy {}
 impl Predictions {
     /// The errors in words, a sentence for each kind of predictions.
     pub fn sentences(&self) -> Vec<String> {
-        let time = self.time.map(|time| time.sentence("run times", "what users ask for"));
+        let time = self.time.map(|time| time.sentence("run times", "the requested times"));
         // From the past of a log, or from what the policy learned itself.
         let instead = |power: &Accuracy| match power.under {
             Some(_) => "rated power",
-            None => "what the model says",
+            None => "the model",
         };
         let power = self.power.map(|power| power.sentence("power", instead(&power)));
         time.into_iter().chain(power).collect()

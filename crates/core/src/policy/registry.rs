@@ -45,7 +45,7 @@ static REGISTERED: RwLock<Vec<PolicySpec>> = RwLock::new(Vec::new());
 /// Why policies cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the name '{0}' is that of another policy, or has other signs than small letters, digits and hyphens"
+    "the name '{0}' is that of another policy, or has characters other than lowercase letters, digits and hyphens"
 )]
 pub struct RegisterError(pub String);
 
@@ -77,7 +77,7 @@ fn registered() -> Vec<PolicySpec> {
     REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Who decides where nobody says.
+/// The default policy.
 impl Default for PolicySpec {
     fn default() -> Self {
         PolicySpec::easy()

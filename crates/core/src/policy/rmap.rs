@@ -78,7 +78,7 @@ fn share_of(view: &View<'_>, job: JobId, bound: Watts) -> Watts {
     view.job(job).terms.weight.times(part).min(bound)
 }
 
-/// Whether a room has so many nodes, and so much power within a share of it.
+/// Whether a room has this many nodes, and so much power within a share of it.
 fn has(room: &Room, share: Watts, (nodes, power): (u32, Watts)) -> bool {
     nodes <= room.nodes() && power <= room.power().min(share)
 }

@@ -71,7 +71,7 @@ impl Use {
         }
     }
 
-    /// What that takes.
+    /// What this needs.
     fn freedoms(self) -> Freedoms {
         use Freedom::{Caps, Recaps, Resizes, Sizes};
         Freedoms::of(match self {

@@ -146,7 +146,7 @@ pub(super) struct ThreeQueues {
 /// A place in the order of a turn: large jobs first, then whoever came first.
 type Place = Reverse<(bool, JobId, Kind)>;
 
-/// Who is looked at next in a turn.
+/// The next job to consider in a turn.
 pub(super) struct Turn {
     heads: BinaryHeap<Place>,
 }

@@ -49,7 +49,7 @@ impl FromStr for UniformCap {
             "share" => Ok(UniformCap::Share),
             "tdp" => Ok(UniformCap::Tdp),
             power => match power.parse() {
-                Ok(Watts::ZERO) => Err("no processor runs on nothing".to_owned()),
+                Ok(Watts::ZERO) => Err("a processor needs power".to_owned()),
                 Ok(power) => Ok(UniformCap::Power(power)),
                 Err(error) => Err(format!("{error}, or min, share, tdp")),
             },
@@ -123,7 +123,7 @@ impl PolicyKind for UniformSpec {
         let lowest = field.choices.levels[0];
         match self.cap {
             UniformCap::Power(cap) if cap < lowest => Err(Unfit::Here(format!(
-                "a node of this machine cannot be held below {lowest}; give a higher cap"
+                "a node of this machine cannot be capped below {lowest}; give a higher cap"
             ))),
             _ => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! What the log of a workload tells about the power of its jobs: what they drew, and what could be expected of them.
+//! The power of jobs from a log: the measured values, and the predictions that a site could have made.
 
 use super::{PreparedWorkload, Rules};
 use crate::policy::{Accuracy, Believe, Draws, Level, PastDraw, PowerForecast, Predictions};
@@ -53,7 +53,7 @@ pub fn measured_power(prepared: &PreparedWorkload) -> Option<String> {
         return None;
     }
     let mut text = match jobs - known {
-        0 => "what jobs draw was measured, and the applications say how it changes under caps"
+        0 => "what jobs draw was measured, and their applications determine how it changes under caps"
             .to_owned(),
         others => format!(
             "what {others} of {jobs} jobs draw was not measured, and is that of their applications"
@@ -64,13 +64,11 @@ pub fn measured_power(prepared: &PreparedWorkload) -> Option<String> {
     let above = drawn().filter(|power| *power > rated).count();
     let below = drawn().filter(|power| *power < idle).count();
     if above > 0 {
-        text += &format!(
-            "; {above} jobs drew more than {rated} a node, and count as if they drew that"
-        );
+        text += &format!("; {above} jobs drew more than {rated} a node, and count with that power");
     }
     if below > 0 {
         text += &format!(
-            "; {below} jobs drew less than idle nodes ({idle}), and count as if they drew that"
+            "; {below} jobs drew less than idle nodes ({idle}), and count with that power"
         );
     }
     Some(text)
@@ -82,7 +80,7 @@ pub fn predicted_power(prepared: &PreparedWorkload, rules: &Rules) -> Option<Str
     let PreparedWorkload { workload, machine, .. } = prepared;
     let power = KnownPower::of(workload, machine.node_power, rules.believed(workload))?.accuracy;
     let error = Predictions { time: None, power }.sentences().pop()?;
-    Some(format!("policies expect what can be predicted from jobs before: {error}"))
+    Some(format!("policies use predictions from earlier jobs: {error}"))
 }
 
 /// The jobs of a log with what their nodes drew. A job whose wait is not recorded is taken to have started at once.
@@ -100,7 +98,7 @@ fn past_draws(workload: &Workload) -> impl Iterator<Item = PastDraw> {
     })
 }
 
-/// What each of so many nodes draws, rounded up.
+/// What each of this many nodes draws, rounded up.
 fn per_node(power: Watts, nodes: u32) -> Watts {
     Watts::from_milliwatts(power.milliwatts().div_ceil(u64::from(nodes.max(1))))
 }

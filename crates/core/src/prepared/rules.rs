@@ -22,7 +22,7 @@ pub struct Rules {
     pub guard: Share,
     /// Which applications executables are.
     pub names: Option<Arc<Names>>,
-    /// When nodes that nobody needs are switched off, if they are.
+    /// When idle nodes are switched off, if they are.
     pub switch_off: Option<SwitchOff>,
 }
 

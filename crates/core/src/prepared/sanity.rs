@@ -51,8 +51,8 @@ impl Demand {
         let (has, own) = (u64::from(machine.processors()), u64::from(self.processors?));
         (own > 0 && has > FAR_LARGER * own).then(|| {
             format!(
-                "the machine has {has} processors, {:.0} times the {own} that the workload was made \
-                 for; without --machine it runs on its own",
+                "the machine has {has} processors, {:.0} times the {own} of the workload's own machine; leave \
+                --machine out to use that",
                 has as f64 / own as f64
             )
         })
@@ -66,8 +66,8 @@ impl Demand {
     /// The same in a sentence; `under` says where, and ends in a blank if it says anything.
     pub fn never_waits(&self, under: &str) -> String {
         format!(
-            "{under}no job ever has to wait: nodes and power are enough for {} nodes at full power, \
-             the most that the jobs could use at once; policies can hardly differ",
+            "{under}no job ever has to wait: nodes and power suffice for {} nodes at full power, the most that \
+            the jobs can use at once; policies hardly differ",
             self.nodes
         )
     }
@@ -92,7 +92,8 @@ pub fn limits_nothing(machine: &Machine, budget: &Budget) -> Option<String> {
     let (lowest, most) = (lowest(budget), machine.max_power());
     (budget.is_limited() && lowest > most).then(|| {
         format!(
-            "the budget of {lowest} limits nothing: the machine draws {most} at most; 100% is that, and none is no limit"
+            "the budget of {lowest} has no effect: the machine draws {most} at most; write 100% for that, or none \
+            for no limit"
         )
     })
 }
@@ -151,7 +152,7 @@ mod tests {
         assert_eq!(said(&limit(1000)), None);
         assert_eq!(said(&Budget::unlimited()), None);
         let text = said(&limit(1200)).unwrap();
-        assert!(text.starts_with("the budget of 1200W limits nothing: the machine draws 1000W"));
+        assert!(text.starts_with("the budget of 1200W has no effect: the machine draws 1000W"));
         let falls = vec![
             (Instant::ZERO, Watts::from_watts(1200)),
             (Instant::from_secs(9), Watts::from_watts(900)),

@@ -24,7 +24,7 @@ pub fn leaves_nothing(budget: &Budget, machine: &Machine) -> Option<String> {
     let most = budget.largest_for(Instant::ZERO, Span::ZERO);
     let (nodes, floor) = (machine.nodes, machine.floor());
     (most <= floor).then(|| {
-        format!("the budget leaves nothing for jobs: {nodes} nodes that run nothing draw {floor} of {most}")
+        format!("the budget leaves no power for jobs: {nodes} idle nodes draw {floor} of {most}")
     })
 }
 
@@ -33,12 +33,12 @@ pub fn outdoor_mistake(machine: &Machine, tariff: &Tariff) -> Option<&'static st
     let is_needed = machine.cooling.as_ref().is_some_and(Cooling::needs_outdoor);
     match (is_needed, tariff.outdoor.is_some()) {
         (true, false) => Some(
-            "the machine file has cooling.pue_by_temperature; say how warm it is with --outdoor, as in --outdoor \
+            "the machine file has cooling.pue_by_temperature; give the temperature with --outdoor, as in --outdoor \
              weather.csv or --outdoor 15C",
         ),
         (false, true) => Some(
-            "--outdoor has no effect, since the machine file has no cooling.pue_by_temperature; add that, or leave \
-             --outdoor out",
+            "--outdoor has no effect, because the machine file has no cooling.pue_by_temperature; add it, or \
+            leave --outdoor out",
         ),
         _ => None,
     }
@@ -96,7 +96,7 @@ impl SharedWorld {
         self.rules.guard
     }
 
-    /// When nodes that nobody needs are switched off, if they are.
+    /// When idle nodes are switched off, if they are.
     pub fn switch_off(&self) -> Option<SwitchOff> {
         self.rules.switch_off
     }
@@ -141,7 +141,7 @@ pub fn assumed(said: &Machine, repertoire: &Repertoire, rules: &Rules) -> Vec<St
     };
     let parts = match (details.parts, filled.details.parts) {
         (None, Some(Parts::Unlike { spread, .. })) => {
-            format!("nodes need up to {spread} more or less power than the middle one")
+            format!("nodes need up to {spread} more or less power than the median node")
         }
         _ => String::new(),
     };
@@ -161,32 +161,31 @@ pub fn assumed(said: &Machine, repertoire: &Repertoire, rules: &Rules) -> Vec<St
     let of_nodes: Vec<String> =
         [rated, idle, caps, parts, off].into_iter().filter(|text| !text.is_empty()).collect();
     if !of_nodes.is_empty() {
-        text.push(format!("{}; a machine file says what yours do", of_nodes.join(", ")));
+        text.push(format!("{}; set your values in a machine file", of_nodes.join(", ")));
     }
     match repertoire.unmeasured() {
         0 => (),
         rows => text.push(format!(
-            "the power of {rows} rows of the profiles was not measured: it is the most that their caps allow"
+            "the power of {rows} rows of the profiles was not measured: their caps stand in as an upper bound"
         )),
     }
     let which = match (repertoire, &rules.names) {
         _ if said.variation.is_some() => {
-            "which of the measured applications a job runs is drawn from the seed where its log does not say"
+            "each job's measured application is chosen at random if the log does not name it"
         }
         (Repertoire::Profiled(_), _) => {
-            "which of the profiled applications a job runs is drawn from the seed where its log does not say"
+            "each job's profiled application is chosen at random if the log does not name it"
         }
         (Repertoire::BuiltIn, None) => {
-            "which of the 17 built-in applications a job runs is drawn from the seed"
+            "each job's application is chosen at random from the 17 built-in ones"
         }
         (Repertoire::BuiltIn, Some(_)) => {
-            "which of the 17 built-in applications a job runs is drawn from the seed where --applications \
-             does not say"
+            "each job's application is chosen at random from the 17 built-in ones if --applications does not name it"
         }
     };
     text.push(format!(
-        "{which}, the same for all jobs of a program; of four programs one is rigid, and of the other three \
-         one in four can change its nodes while it runs"
+        "{which}, the same for all jobs of an executable; one executable in four is rigid, and one in four of the \
+        others is malleable"
     ));
     text
 }

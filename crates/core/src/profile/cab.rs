@@ -1,5 +1,5 @@
 //! A machine like Cab, the Sandy Bridge cluster of the RMAP paper (Patki and others, HPDC 2015),
-//! made up: the paper's measurements were never published.
+//! synthetic: the paper's measurements were never published.
 //!
 //! 64 nodes of two sockets with eight cores each run eight applications on 8 to 64 nodes, 8 to 16
 //! cores in each, under caps of 51 to 115 W a socket. `processor` says how fast a socket runs
@@ -129,12 +129,12 @@ impl ClosedForm {
         Application::all(preset.network()).map(ClosedForm)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// The seconds that a run takes, and the watts that a socket draws, on so many nodes, also between
+    /// The seconds that a run takes, and the watts that a socket draws, on this many nodes, also between
     /// whole ones, under a cap of each socket in watts.
     pub fn run(&self, nodes: f64, cap: f64) -> (f64, f64) {
         let run = self.0.run_on(nodes, CORES, cap);

@@ -79,7 +79,7 @@ impl Sheet {
         let separator = quoting::separator(heading);
         let fields = |line, text| {
             quoting::split(text, separator)
-                .map_err(|why| whole(line, format!("{why}; mend the quotes")))
+                .map_err(|why| whole(line, format!("{why}; correct the quotes")))
         };
         let columns = fields(line, heading)?;
         let cells = understand(heading, &columns, line, path, layout)?;
@@ -181,7 +181,7 @@ pub fn write(out: &mut dyn Write, profiles: &[Profile]) -> io::Result<()> {
     Ok(())
 }
 
-/// So many thousandths as a decimal number, without zeros that say nothing.
+/// This many thousandths as a decimal number, without zeros that say nothing.
 fn decimal(thousandths: u64) -> String {
     let (whole, rest) = (thousandths / 1000, thousandths % 1000);
     match rest {

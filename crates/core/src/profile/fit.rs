@@ -50,7 +50,7 @@ pub enum FitError {
     TooFew {
         /// Whose rows they are.
         application: String,
-        /// How many there are.
+        /// Their number.
         rows: usize,
         /// How many there must be.
         needed: usize,
@@ -58,7 +58,7 @@ pub enum FitError {
     /// A figure is zero, which has no logarithm.
     #[error("{application} on {configuration}: {what} is zero; correct the row or leave it out")]
     Zero {
-        /// Whose row it is.
+        /// The application of the row.
         application: String,
         /// The configuration that the row describes.
         configuration: Configuration,
@@ -74,12 +74,12 @@ pub enum FitError {
     Entangled {
         /// Whose rows they are.
         application: String,
-        /// How many there are.
+        /// Their number.
         rows: usize,
     },
     /// The model does not say something about every row it was asked for.
     #[error(
-        "{application}: a model of {} says nothing about {left_out} of {}; train it on more rows \
+        "{application}: a model of {} does not cover {left_out} of {}; train it on more rows \
          (--train)",
         counted(*trained_on, "row"), counted(*rows, "row")
     )]
@@ -189,7 +189,7 @@ fn independent(columns: &[Vec<f64>]) -> Option<Symmetric> {
 }
 
 impl Fit {
-    /// Whose model it is.
+    /// The application of the model.
     pub fn application(&self) -> &str {
         &self.application
     }
@@ -238,7 +238,7 @@ pub fn train(profile: &Profile, training: &Training) -> Result<Fit, FitError> {
     })
 }
 
-/// As [`train`], but on so many rows at least, if there are that many, and on as many as it takes, if those asked for are
+/// As [`train`], but on this many rows at least, if there are that many, and on as many as it takes, if those asked for are
 /// too few or all alike in something that varies among the others.
 pub fn train_on_enough(
     profile: &Profile,

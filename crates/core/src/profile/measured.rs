@@ -55,7 +55,7 @@ impl Setting {
 pub struct Run {
     /// How long it took.
     pub time: Span,
-    /// What all nodes drew together, mean over the run.
+    /// The mean power of all nodes during the run.
     pub power: Watts,
 }
 
@@ -98,7 +98,7 @@ pub fn summed_up(runs: &[Run]) -> Option<Run> {
 pub struct Sampled {
     /// How the application was run.
     pub setting: Setting,
-    /// Who says so, of all runs.
+    /// The origin of the values of all runs.
     pub origin: Origin,
     /// At least one.
     pub runs: Vec<Run>,
@@ -113,7 +113,7 @@ pub struct Summed {
     pub time: Span,
     /// The largest power.
     pub power: Watts,
-    /// Who says so.
+    /// The origin of the values.
     pub origin: Origin,
     /// How far apart the runs are.
     pub spread: Spread,
@@ -139,7 +139,7 @@ impl Summed {
 /// All that was measured of one application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// What it is called.
+    /// Its name.
     pub application: String,
     /// By setting, ascending, each setting once.
     pub settings: Vec<Sampled>,

@@ -20,7 +20,7 @@ pub(super) struct Draws {
 }
 
 impl Draws {
-    /// Makes room for so many blocks, in as many levels as they take.
+    /// Makes room for this many blocks, in as many levels as they take.
     pub(super) fn grow(&mut self, blocks: usize) {
         self.blocks.resize(blocks, EMPTY);
         let mut width = blocks;

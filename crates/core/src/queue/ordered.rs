@@ -93,7 +93,7 @@ struct Way {
     free: i16,
     unreserved: i16,
     window: i16,
-    /// Power, and power that nobody has reserved.
+    /// Power, and the part of it without a reservation.
     watts: [i16; 2],
 }
 
@@ -181,7 +181,7 @@ impl Ordered {
         leaves.map(|leaf| leaf.entries.len()).sum()
     }
 
-    /// Whether nobody waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }

@@ -29,7 +29,7 @@ impl<'a> Number<'a> {
         self.parts.into_iter().flat_map(str::bytes).map(|byte| u64::from(byte - b'0'))
     }
 
-    /// How many digits stand before the point once it is moved to the right by so many places; what
+    /// How many digits stand before the point once it is moved to the right by this many places; what
     /// is below zero are zeros after the point.
     fn digits_before(&self, places: u32) -> i64 {
         self.parts[0].len() as i64 + i64::from(self.exponent) + i64::from(places)

@@ -7,7 +7,7 @@ pub fn separator(heading: &str) -> char {
     [',', ';', '\t'].into_iter().find(|separator| heading.contains(*separator)).unwrap_or(',')
 }
 
-/// What a separator is called.
+/// The name of a separator.
 pub fn name(separator: char) -> &'static str {
     match separator {
         ';' => "semicolon",

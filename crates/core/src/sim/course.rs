@@ -19,7 +19,7 @@ pub struct Change {
     pub nodes: u32,
     /// What each of them may draw.
     pub cap: Watts,
-    /// What they draw together.
+    /// Their total power.
     pub power: Watts,
     /// For how long it does not go on.
     pub pause: Span,

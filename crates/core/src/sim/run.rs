@@ -1,4 +1,4 @@
-//! What came out of a simulation.
+//! The result of a simulation.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::units::{Instant, JobId, Joules, Watts};
 /// Violations kept word for word; the rest is counted.
 const VIOLATIONS_KEPT: usize = 10;
 
-/// What came out of a simulation.
+/// The result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// What became of each job, by [`JobId`].
@@ -70,14 +70,14 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// The policy could not go on.
-    #[error("the policy gave up at {at} of the simulated time: {why}")]
+    #[error("the policy failed at simulated time {at}: {why}")]
     GaveUp {
         /// The simulated time.
         at: Instant,
         /// What the policy says.
         why: String,
     },
-    /// Whoever watched the run did not want any more of it.
+    /// The caller stopped the run.
     #[error("interrupted")]
     Interrupted,
 }

@@ -1,4 +1,4 @@
-//! What the site draws while a machine runs: the machine and its cooling.
+//! The power of the site while a machine runs: the machine and its cooling.
 
 use crate::machine::{Cooling, Machine};
 use crate::tariff::{Curve, Reading};

@@ -1,4 +1,4 @@
-//! What the energy of a run went into, by what the nodes did.
+//! The energy of a run by the states of the nodes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a run costs and emits, and what it draws in parts of its time.
+//! The cost and the emissions of a run, and its power in time windows.
 //!
 //! It is told how much is drawn until when, like the [meter](super::meter), and keeps sums alone: no samples.
 

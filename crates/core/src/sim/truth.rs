@@ -6,7 +6,7 @@ use crate::model::{Caps, Model, OperatingPoint, Outcome};
 use crate::units::{JobId, Span};
 use crate::world::{Held, NodeTable, World};
 
-/// Who says what really happens.
+/// The source of the truth of a simulation.
 #[derive(Clone, Copy)]
 pub(super) enum Truth<'a> {
     /// A model, which may be the one that is believed.
@@ -18,7 +18,7 @@ pub(super) enum Truth<'a> {
 }
 
 impl<'a> Truth<'a> {
-    /// The table of so many nodes, if it matters which nodes a job has.
+    /// The table of this many nodes, if it matters which nodes a job has.
     pub(super) fn node_table(self, nodes: u32) -> Option<NodeTable> {
         match self {
             Truth::World(world) if world.minds_nodes() => Some(world.node_table(nodes)),

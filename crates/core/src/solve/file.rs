@@ -23,7 +23,7 @@ pub struct Program {
     /// Power to share.
     #[serde(deserialize_with = "read_power", serialize_with = "write_power")]
     pub power: Watts,
-    /// Who wants some.
+    /// The jobs that share the resources.
     pub jobs: Vec<Job>,
 }
 
@@ -56,7 +56,7 @@ pub struct Configuration {
         skip_serializing_if = "Option::is_none"
     )]
     pub cap: Option<Watts>,
-    /// What all its nodes draw together.
+    /// The total power of its nodes.
     #[serde(deserialize_with = "read_power", serialize_with = "write_power")]
     pub power: Watts,
     /// What it is worth to run the job so.
@@ -71,7 +71,7 @@ pub enum ProgramError {
     Form {
         /// Where, such as `jobs[0].configurations[2].nodes`; a dot for the whole.
         path: String,
-        /// What is wrong.
+        /// The reason.
         error: serde_json::Error,
     },
     /// A job's configuration cannot be used.
@@ -79,13 +79,13 @@ pub enum ProgramError {
     Configuration {
         /// Which job, from 1.
         place: usize,
-        /// What it is called.
+        /// Its name.
         name: String,
         /// Which configuration, from 1.
         configuration: usize,
         /// The field, by its name.
         field: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// A job cannot be used.
@@ -93,9 +93,9 @@ pub enum ProgramError {
     Job {
         /// Which job, from 1.
         place: usize,
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// There is too much to share.
@@ -120,7 +120,7 @@ impl Program {
         Ok(program)
     }
 
-    /// What a job is called.
+    /// The name of a job.
     pub fn name(&self, place: usize) -> String {
         self.jobs[place].name.clone().unwrap_or_else(|| (place + 1).to_string())
     }

@@ -83,7 +83,7 @@ pub struct Chosen {
 /// Why power cannot be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TuneError {
-    /// There is nobody to get it.
+    /// There is no processor.
     #[error("there are no processors to choose from")]
     Nobody,
     /// It does not feed anybody, or not everybody it has to.
@@ -91,9 +91,9 @@ pub enum TuneError {
     TooLittle {
         /// The power there is.
         budget: Watts,
-        /// Who must be fed: one, or all of a given set.
+        /// The processors that must get power: one, or all of a given set.
         processors: usize,
-        /// What that takes.
+        /// What this needs.
         needed: Watts,
     },
 }
@@ -112,7 +112,7 @@ impl Tuning<'_> {
     }
 }
 
-/// Who decides how many processors run.
+/// How the number of processors is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
     Free,

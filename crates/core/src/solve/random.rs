@@ -1,5 +1,5 @@
-//! Programs made up from a seed, as PARM would meet them: jobs that scale and answer to caps as the
-//! PASS model says, and a machine on which one resource or both are short.
+//! Random programs from a seed, as PARM would meet them: jobs that scale and answer to caps as the PASS model says,
+//! and a machine on which one resource or both are short.
 //!
 //! A job may run on some node counts, the largest eight times the smallest (or powers of two), and
 //! under caps from 30 W to 60 W a processor; the rest of a node draws 56 W. Its value is PARM's: how
@@ -90,7 +90,7 @@ pub enum RandomError {
     Value {
         /// The parameter, by its name.
         key: &'static str,
-        /// What was written.
+        /// The text as written.
         value: String,
         /// What could have been.
         valid: &'static str,
@@ -156,7 +156,7 @@ impl fmt::Display for Random {
 const NODES: u64 = 50_000;
 const BUDGET_WATTS: u64 = 4_751_360;
 const JOBS_OF_THE_WHOLE: u64 = 500;
-/// So many nodes are too many: at the lowest cap the budget feeds fewer.
+/// This many nodes are too many: at the lowest cap the budget feeds fewer.
 const FREE_NODES: u64 = 60_000;
 /// Out of how many jobs so many run each application: all alike; or mostly those that mind a low
 /// cap little, as in the paper's set with a mean sensitivity of 0.10. Others make so much of a higher cap

@@ -26,7 +26,7 @@ pub struct Switcher {
     /// Nodes that are idle, since when, the longest idle first. Who needs nodes takes those that are idle for
     /// the shortest time: it is their number that counts, not which they are.
     idle: VecDeque<(Instant, u32)>,
-    /// How many they are.
+    /// Their number.
     idle_nodes: u32,
 }
 
@@ -94,7 +94,7 @@ impl Switcher {
         Turned { started, stopped }
     }
 
-    /// So many nodes are idle now.
+    /// This many nodes are idle now.
     fn note_idle(&mut self, now: Instant, free: u32) {
         if free > self.idle_nodes {
             self.idle.push_back((now, free - self.idle_nodes));

@@ -1,4 +1,4 @@
-//! What the highest quarter of an hour of each month costs.
+//! The price of the highest 15-minute average of each month.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,8 +23,9 @@ impl FromStr for DemandCharge {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("'{text}' is no demand charge; write such as 12EUR/kW, for each month");
+        let wrong = || {
+            format!("'{text}' is not a demand charge; write for example 12EUR/kW, for each month")
+        };
         let (amount, unit) = text.trim().split_once('/').ok_or_else(wrong)?;
         let end = amount.find(|c: char| c.is_alphabetic()).ok_or_else(wrong)?;
         let currency = Currency::of(amount[end..].trim()).ok_or_else(wrong)?;

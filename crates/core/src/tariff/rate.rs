@@ -1,4 +1,4 @@
-//! What a kilowatt hour costs, or what is emitted for it, as an exact number.
+//! The price or the carbon intensity of a kilowatt hour, as an exact number.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::units::meant_number;
 /// Microjoules in a kilowatt hour.
 const MICROJOULES_PER_KWH: i128 = 3_600_000_000_000;
 
-/// What is counted for each kilowatt hour.
+/// The quantity that is counted per kilowatt hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Money, in a currency.
@@ -45,7 +45,7 @@ impl fmt::Debug for Currency {
 /// So much of something for each kilowatt hour. Prices may be below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
-    /// What is counted.
+    /// The counted quantity.
     pub of: Measure,
     /// Billionths of it for each kilowatt hour.
     pub nanos_per_kwh: i64,

@@ -116,9 +116,7 @@ pub(super) fn parse<V: SeriesValue>(
         let fields = quoting::split(row, ',').map_err(|why| row_error(path, line, "time", why))?;
         let cell = |place: usize| fields.get(place).map_or("", |field| field.trim());
         let value = match cell(columns.value) {
-            "" => {
-                Err("there is no value, and what is not known is not zero; fill it in".to_owned())
-            }
+            "" => Err("the value is missing, and unknown is not zero; fill it in".to_owned()),
             value => V::read(value, &columns.unit),
         };
         let value = value.map_err(|why| row_error(path, line, "value", why))?;
@@ -133,8 +131,14 @@ pub(super) fn parse<V: SeriesValue>(
                     When::Local(local) => local_after(zone.map_err(Clone::clone)?, local, last),
                     When::After(_) | When::Daily(_) => None,
                 };
-                let beyond =
-                    || row_error(path, line, "time", format!("'{time}' is beyond all calendars"));
+                let beyond = || {
+                    row_error(
+                        path,
+                        line,
+                        "time",
+                        format!("'{time}' is out of the range of calendars"),
+                    )
+                };
                 dated.push((at.ok_or_else(beyond)?, value, line));
             }
             Ok(When::Daily(_)) | Err(_) => {
@@ -163,7 +167,7 @@ pub(super) fn parse<V: SeriesValue>(
         }
         ([], _) | (_, []) => Err(Form::incomplete(
             path,
-            "a series has at least two rows; for one value give it itself",
+            "a series needs at least two rows; for a single value, give the value itself",
         )
         .into()),
         _ => Err(Form::incomplete(
@@ -202,7 +206,7 @@ fn last_gap<T: Copy, V>(
         };
         if gap > before && !alike(gap, before) && !stays() {
             let missing = format!(
-                "there is nothing for the {} s before it: the row before it is for {} s; add what is missing",
+                "the {} s before it are missing: the row before it covers {} s; add the missing rows",
                 (gap - before) / 1000,
                 before / 1000
             );
@@ -228,7 +232,7 @@ fn columns<V: SeriesValue>(
     let Some(time) = names.iter().position(is_time) else {
         let form = V::FORM;
         let why = format!(
-            "'{heading}' is no heading with a time; {form} or the like into the first line"
+            "'{heading}' is not a heading with a time; the first line must be such as: {form}"
         );
         return Err(row_error(path, line, "time", why));
     };
@@ -243,12 +247,12 @@ fn columns<V: SeriesValue>(
     let Some(value) = value else {
         let known: Vec<&str> = with_unit().collect();
         let why = match (column, &known[..]) {
-            (_, []) => format!("no column says its unit; call it such as {}", V::COLUMNS),
+            (_, []) => format!("no column name has a unit; name it for example {}", V::COLUMNS),
             (Some(asked), known) => {
                 format!("there is no column '{asked}'; it has {}", known.join(", "))
             }
             (None, known) => format!(
-                "it has several columns; say which, as in {}:{}: {}",
+                "it has several columns; name one, as in {}:{}: {}",
                 path.display(),
                 known[0],
                 known.join(", ")
@@ -258,7 +262,7 @@ fn columns<V: SeriesValue>(
     };
     let Some(unit) = V::unit(names[value]) else {
         let why = format!(
-            "the column '{}' does not say its unit; call it such as {}",
+            "the column '{}' has no unit in its name; name it for example {}",
             names[value],
             V::COLUMNS
         );
@@ -311,7 +315,7 @@ mod tests {
         let error = read(text, Some("NL")).unwrap_err();
         assert!(error.contains("there is no column 'NL'; it has DE_g"), "{error}");
         let error = read(text, Some("hour")).unwrap_err();
-        assert!(error.contains("'hour' does not say its unit"), "{error}");
+        assert!(error.contains("'hour' has no unit in its name"), "{error}");
         let seconds = "time,price_eur_per_mwh\n0,80\n900,-5\n";
         let Timed::After(series) = read(seconds, None).unwrap() else { panic!() };
         assert_eq!(series.steps[1].1.to_string(), "-0.005EUR/kWh");
@@ -341,11 +345,11 @@ mod tests {
         for (rows, what) in [
             (
                 "0,1\n3600,\n",
-                "line 3, field 'value': there is no value, and what is not known is not zero",
+                "line 3, field 'value': the value is missing, and unknown is not zero",
             ),
             (
                 "0,1\n3600,2\n10800,3\n14400,4\n",
-                "line 4, field 'time': there is nothing for the 3600 s before it",
+                "line 4, field 'time': the 3600 s before it are missing",
             ),
             ("0,1\n3600,2\n3600,3\n", "line 4, field 'time': it does not come after"),
             ("0,1\nnoon,2\n", "line 3, field 'time': 'noon' is not a time; write a date"),
@@ -356,7 +360,7 @@ mod tests {
             assert!(error.starts_with("p.csv") && error.contains(what), "{rows}: {error}");
         }
         assert!(read("1,2\n3,4\n", None).unwrap_err().contains("no heading with a time"));
-        assert!(read("time,price\n0,1\n", None).unwrap_err().contains("no column says its unit"));
+        assert!(read("time,price\n0,1\n", None).unwrap_err().contains("no column name has a unit"));
         // From hours to quarters, and back to hours.
         let finer = "0,1\n3600,1\n7200,1\n8100,1\n9000,1\n12600,1\n16200,1\n19800,1\n";
         assert!(read(&format!("{heading}{finer}"), None).is_ok());
@@ -372,12 +376,15 @@ mod tests {
         for (text, what) in [
             (
                 "time,temperature_f\n0,70\n3600,71\n",
-                "call it such as outdoor_c or temperature_celsius",
+                "name it for example outdoor_c or temperature_celsius",
             ),
-            ("time,outdoor_c\n0,1\n3600,\n", "line 3, field 'value': there is no value"),
+            ("time,outdoor_c\n0,1\n3600,\n", "line 3, field 'value': the value is missing"),
             ("time,outdoor_c\n0,1\n3600,cold\n", "line 3, field 'value': 'cold' is no temperature"),
             ("time,outdoor_c\n0,1\n3600,-400\n", "line 3, field 'value': '-400' is no temperature"),
-            ("1,2\n", "'1,2' is no heading with a time; write time,outdoor_c"),
+            (
+                "1,2\n",
+                "'1,2' is not a heading with a time; the first line must be such as: write time,outdoor_c",
+            ),
             ("", "it is empty; write time,outdoor_c and rows below"),
         ] {
             let error = read(text).unwrap_err();

@@ -86,7 +86,7 @@ pub mod millionths {
 
 /// A number of parts of a unit.
 pub trait Parts: Sized {
-    /// Writes so many parts, of which a unit has `per_unit`.
+    /// Writes this many parts, of which a unit has `per_unit`.
     fn write<S: Serializer>(&self, per_unit: u32, serializer: S) -> Result<S::Ok, S::Error>;
 
     /// Reads units as parts.

@@ -1,4 +1,4 @@
-//! What was probably meant by a quantity that cannot be read.
+//! Suggestions for quantities that cannot be read.
 
 use super::{Share, parse_decimal};
 

@@ -18,7 +18,7 @@ impl Share {
         Share(percent as u64 * 10_000)
     }
 
-    /// So many millionths.
+    /// This many millionths.
     pub const fn from_millionths(millionths: u64) -> Self {
         Share(millionths)
     }

@@ -11,7 +11,7 @@ impl Celsius {
     const LOWEST: i32 = -273_150;
     const HIGHEST: i32 = 1_000_000;
 
-    /// So many thousandths of a degree; nothing below absolute zero, or above a thousand degrees.
+    /// This many thousandths of a degree; nothing below absolute zero, or above a thousand degrees.
     pub fn from_thousandths(thousandths: i64) -> Option<Self> {
         let in_range = |value: &i32| (Celsius::LOWEST..=Celsius::HIGHEST).contains(value);
         i32::try_from(thousandths).ok().filter(in_range).map(Celsius)
@@ -24,7 +24,8 @@ impl Celsius {
 
     /// Reads degrees without their unit; what is finer than a thousandth is rounded to the nearest.
     pub fn from_number(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no temperature in degrees Celsius; write such as 21.5");
+        let wrong =
+            || format!("'{text}' is not a temperature in degrees Celsius; write for example 21.5");
         let degrees: f64 = text.trim().replace('\u{2212}', "-").parse().map_err(|_| wrong())?;
         let thousandths = (degrees * 1000.0).round();
         let is_whole = thousandths.abs() <= f64::from(Celsius::HIGHEST);
@@ -39,8 +40,8 @@ impl FromStr for Celsius {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let number = text.trim().strip_suffix(['C', 'c']);
-        let number =
-            number.ok_or_else(|| format!("'{text}' is no temperature; write such as 21.5C"))?;
+        let number = number
+            .ok_or_else(|| format!("'{text}' is not a temperature; write for example 21.5C"))?;
         Celsius::from_number(number.trim_end_matches(['°', ' ']))
     }
 }

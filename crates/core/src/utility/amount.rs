@@ -19,7 +19,7 @@ impl Utility {
     /// The most a task may be worth: sums of it stay far from overflow.
     pub const LARGEST: Utility = Utility(1_000_000_000_000);
 
-    /// So many millionths.
+    /// This many millionths.
     pub const fn from_millionths(millionths: u64) -> Self {
         Utility(millionths)
     }

@@ -59,7 +59,7 @@ impl Decay {
     /// The fastest there is, in millionths a minute: to nothing within seconds.
     const FASTEST: u64 = 1_000_000_000;
 
-    /// By so many millionths of what is left in a minute, compounded at every instant.
+    /// By this many millionths of what is left in a minute, compounded at every instant.
     pub const fn per_minute_millionths(millionths: u64) -> Self {
         let millionths = if millionths > Decay::FASTEST { Decay::FASTEST } else { millionths };
         // 2⁴⁰ / ln 2 / (60 000 · 10⁶), in steps of 2⁻⁶⁰.
@@ -73,7 +73,7 @@ impl Decay {
         Decay::per_minute_millionths(self.millionths.saturating_mul(quarters) / 4)
     }
 
-    /// What is left of a value after so many milliseconds, rounded down.
+    /// What is left of a value after this many milliseconds, rounded down.
     #[inline]
     pub(super) fn of(self, value: u64, millis: u64) -> u64 {
         let decayed = self.halvings.saturating_mul(millis);

@@ -48,7 +48,7 @@ impl Utilities {
         &self.functions[place as usize]
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self, id: UtilityId) -> &str {
         self.names.get(id.place()).map_or("?", String::as_str)
     }
@@ -64,7 +64,7 @@ impl Utilities {
         self.names.iter().map(String::as_str).zip(&self.functions)
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.functions.len()
     }

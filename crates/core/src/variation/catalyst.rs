@@ -1,5 +1,5 @@
 //! A machine like Catalyst, the Ivy Bridge cluster of the PTune paper (Gholkar, Mueller and
-//! Rountree: Power tuning for HPC jobs under manufacturing variations), made up: the paper's
+//! Rountree: Power tuning for HPC jobs under manufacturing variations), synthetic: the paper's
 //! measurements of 600 processors were never published.
 //!
 //! What is published is one table, of one processor: four caps, what it drew, how fast it was. Every
@@ -132,7 +132,7 @@ pub struct Measured {
 }
 
 impl Catalyst {
-    /// So many processors, measured without error.
+    /// This many processors, measured without error.
     pub fn processors_of(processors: u32, seed: u64) -> Processors {
         let measured = Catalyst { processors, seed, ..Catalyst::default() }.measure();
         // Without noise there are no speeds of zero, and nothing else can be wrong.
@@ -203,7 +203,7 @@ impl ClosedForm {
         CODES.map(ClosedForm)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &'static str {
         self.0.name
     }

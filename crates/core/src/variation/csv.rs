@@ -52,7 +52,7 @@ pub struct Table {
 /// Points of curves that were measured several times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeated {
-    /// How many there are.
+    /// Their number.
     pub points: usize,
     /// How many runs they have together.
     pub runs: usize,
@@ -137,7 +137,7 @@ impl Table {
                 let mut rows = found.remove(&(place, processor)).ok_or_else(|| {
                     missing(format!(
                         "processor '{name}' has no rows for {application}, which others have; \
-                         measure it there, or take the processor or the application out"
+                         measure it there, or remove the processor or the application"
                     ))
                 })?;
                 sum_up(&mut rows, &mut repeated);
@@ -171,22 +171,22 @@ impl Table {
         let name = path.display();
         let above_cap = self.above_cap.map(|(rows, first)| {
             format!(
-                "{name}: rows that draw more than their cap: {rows}, the first in line {first}; they \
-                 are reckoned with what they draw"
+                "{name}: rows that draw more than their cap: {rows}, the first in line {first}; their real power \
+                is used"
             )
         });
         let noise = self.noise.map(|(rows, first)| {
             format!(
                 "{name}: rows that are slower than one with no more power, by up to {} %: {rows}, \
-                 the first in line {first}; they are taken for noise and left out",
+                 the first in line {first}; they count as noise and are left out",
                 NOISE_THOUSANDTHS / 10
             )
         });
         let repeated = self.repeated.map(|Repeated { points, runs, percent }| {
             let of = if points == 1 { "1 point".to_owned() } else { format!("{points} points") };
             format!(
-                "{name}: {runs} runs of {of} are summed up by the median speed and the largest power; \
-                 speeds of one differ by up to {percent:.1} %"
+                "{name}: {runs} runs of {of} are summarised by the median speed and the largest power; speeds of \
+                one configuration differ by up to {percent:.1} %"
             )
         });
         let relative = self.is_relative.then(|| {
@@ -227,7 +227,10 @@ fn read_row(cells: &Cells<'_>) -> Result<Row, TableError> {
     let [processor, application, cap, gips, power] = cells.all();
     for (field, name) in [("processor", processor), ("application", application)] {
         if name.is_empty() || name.contains(char::is_control) {
-            return Err(wrong(field, format!("{name:?} is no name; write one, such as p17 or EP")));
+            return Err(wrong(
+                field,
+                format!("{name:?} is not a valid name; write for example p17 or EP"),
+            ));
         }
     }
     let watts = |field, text: &str| {
@@ -251,7 +254,7 @@ fn read_row(cells: &Cells<'_>) -> Result<Row, TableError> {
 /// A number above zero.
 fn above_zero<'a>(text: &'a str, wanted: &str) -> Result<Number<'a>, String> {
     match Number::read(text) {
-        _ if text.is_empty() => Err(format!("there is no value; write {wanted}")),
+        _ if text.is_empty() => Err(format!("the value is missing; write {wanted}")),
         Some(number) if !number.is_zero() => Ok(number),
         None if !text.starts_with('-') => Err(format!("'{text}' is not a number; write {wanted}")),
         _ => Err(format!("'{text}' is not above zero; write {wanted}")),
@@ -289,7 +292,7 @@ fn check_caps(
         None => Ok(()),
         Some(cap) => Err(format!(
             "processor '{processor}' has no row for {application} at {cap}, a cap that others have; \
-             measure it, or take that cap out everywhere"
+             measure it, or remove that cap everywhere"
         )),
     }
 }
@@ -308,7 +311,7 @@ fn check_rise(rows: &mut [Row], noise: &mut Count) -> Result<(), Wrong> {
         if slow * 1000 < fast * (1000 - NOISE_THOUSANDTHS) {
             let why = format!(
                 "{} at {} is more than {} % slower than {} at {} in line {}; speed cannot fall as \
-                 power rises: measure again, or take that cap out everywhere",
+                 power rises: measure again, or remove that cap everywhere",
                 row.knot.ips,
                 row.knot.power,
                 NOISE_THOUSANDTHS / 10,
@@ -332,7 +335,7 @@ pub struct Measurement<'a> {
     pub application: &'a str,
     /// Under which cap.
     pub cap: Watts,
-    /// What came of it.
+    /// The result.
     pub knot: Knot,
 }
 
@@ -367,7 +370,7 @@ fn write_as<'a>(
     Ok(())
 }
 
-/// A number whose last so many digits stand after the point, without zeros that say nothing.
+/// A number whose last this many digits stand after the point, without zeros that say nothing.
 fn decimal(number: u64, places: usize) -> String {
     let digits = format!("{number:0width$}", width = places + 1);
     let (whole, fraction) = digits.split_at(digits.len() - places);

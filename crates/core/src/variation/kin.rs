@@ -31,7 +31,7 @@ pub struct Run {
 /// The way of each processor of a run from a corner to the next one.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Whose it is.
+    /// Its owner.
     pub run: u32,
     /// The corner it leads to.
     pub corner: u32,

@@ -87,9 +87,7 @@ impl FromStr for Saying {
         let field = RunField::ALL.into_iter().find(|field| field.name() == name.trim());
         match (field, what.trim()) {
             (None, _) => Err(format!("there is no field '{}'; valid fields: {valid}", name.trim())),
-            (Some(_), "") => {
-                Err(format!("'{text}': write a field, =, and what it is, such as cap=300W"))
-            }
+            (Some(_), "") => Err(format!("'{text}': write FIELD=VALUE, such as cap=300W")),
             (Some(field), what) => Ok(Saying { field, text: what.to_owned() }),
         }
     }
@@ -142,8 +140,8 @@ impl Runs {
         let needed = |field: RunField| {
             place(field).ok_or_else(|| {
                 whole(format!(
-                    "no column says the {field}; there are: {}; say which one it is (--column {field}=NAME), or \
-                     what holds for all runs (--set {field}=VALUE)",
+                    "the column '{field}' is missing; the columns are: {}; name it (--column {field}=NAME), or \
+                    give one value for all runs (--set {field}=VALUE)",
                     heading.join(", ")
                 ))
             })
@@ -251,13 +249,13 @@ fn speed_of(text: &str, place: &Place) -> Result<Ips, String> {
     // A billion instructions stand for one unit of work.
     let ips = nanos.map(|nanos| 1_000_000_000_000_000_000 / nanos.max(1));
     let ips = ips.filter(|ips| (1..=Ips::LARGEST.ips()).contains(ips)).map(Ips::from_ips);
-    ips.ok_or_else(|| format!("'{text}' is no time above zero; write it such as 2438.734"))
+    ips.ok_or_else(|| format!("'{text}' is not a time above zero; write for example 2438.734"))
 }
 
 fn speed(text: &str) -> Result<Ips, String> {
     let ips = Number::read(text).and_then(|number| number.nearest(9));
     let ips = ips.filter(|ips| (1..=Ips::LARGEST.ips()).contains(ips)).map(Ips::from_ips);
-    ips.ok_or_else(|| format!("'{text}' is no speed above zero and at most {}", Ips::LARGEST))
+    ips.ok_or_else(|| format!("'{text}' is not a speed above zero and at most {}", Ips::LARGEST))
 }
 
 #[cfg(test)]
@@ -306,7 +304,7 @@ SGEMM,g1,7,1000,250
         let zero = RUNS.replace("2000", "0");
         assert_eq!(
             read(&zero, &[], &["cap=300"]).unwrap_err(),
-            "r.csv, line 2, field 'time': '0' is no time above zero; write it such as 2438.734"
+            "r.csv, line 2, field 'time': '0' is not a time above zero; write for example 2438.734"
         );
         assert!(error("", &[]).contains("no rows"));
         assert!("watts=3".parse::<Saying>().unwrap_err().contains("valid fields: processor"));

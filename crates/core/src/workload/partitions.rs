@@ -57,14 +57,14 @@ impl fmt::Display for Selection {
 pub enum PartitionError {
     /// No job has one.
     #[error(
-        "--partition: the workload says of no job which partition it ran in; leave the option out, and name a machine \
-         file for one kind of nodes alone"
+        "--partition: the workload does not name the partitions of its jobs; leave the option out, and name a \
+        machine file for one kind of nodes"
     )]
     NotSaid,
     /// There is none of this name.
     #[error("--partition: the workload has no partition '{wanted}'{hint} there are {names}")]
     Unknown {
-        /// What was asked for.
+        /// The requested value.
         wanted: String,
         /// What may have been meant, in words.
         hint: String,

@@ -1,4 +1,4 @@
-//! What a job was measured to draw.
+//! The measured power of a job.
 
 use crate::units::Watts;
 

@@ -17,7 +17,7 @@ pub enum Coupling {
 /// An application.
 #[derive(Clone, Debug)]
 pub struct Application {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// How it runs.
     pub law: Arc<dyn Law>,

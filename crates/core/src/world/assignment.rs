@@ -25,7 +25,7 @@ pub enum NotAMix {
     Unknown {
         /// The number of the job that has no application.
         number: usize,
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
 }
@@ -75,7 +75,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Shape::Rigid => "rigid",

@@ -46,7 +46,7 @@ impl Names {
                 wrong("application", why)
             })?;
             if names.insert(number, place as u16).is_some() {
-                return Err(wrong("executable", format!("{number} is named twice; keep one")));
+                return Err(wrong("executable", format!("{number} is given twice; keep one")));
             }
         }
         Ok(Names(names))

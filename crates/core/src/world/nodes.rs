@@ -50,7 +50,7 @@ impl NodeTable {
     }
 
     /// What these nodes add together under an application, if a node of each class adds so much. It is the same at every
-    /// call with the same application. Nothing if the sums of so many nodes are not kept.
+    /// call with the same application. Nothing if the sums of this many nodes are not kept.
     pub(super) fn added(
         &self,
         application: usize,

@@ -49,7 +49,7 @@ pub enum Unsuited {
     NoProfiles,
     /// Two say how jobs run.
     #[error(
-        "the machine's curves and the profiles both say how applications run; leave one of them out"
+        "both the machine's curves and the profiles describe applications; leave one of them out"
     )]
     TwoTruths,
     /// A profile is of nodes with more cores.
@@ -83,21 +83,21 @@ pub enum Unsuited {
     /// Much more was drawn than the cap allows.
     #[error(
         "the profile of '{application}' says that {configuration} draw {power}, which is much more than the caps \
-         of {sockets} a node allow; correct the row, or give the cap that was in force"
+        of {sockets} per node allow; correct the row, or give the real cap"
     )]
     AboveCap {
         /// The application whose profile it is.
         application: String,
         /// The configuration that the row describes.
         configuration: Configuration,
-        /// What it draws.
+        /// Its power.
         power: Watts,
         /// In words: how many sockets a node has.
         sockets: String,
     },
     /// Caps of which nothing is known.
     #[error(
-        "nobody knows what '{application}' does under a cap of {cap}: give the machine higher 'caps.levels'"
+        "'{application}' was not measured under a cap of {cap}: give the machine higher 'caps.levels'"
     )]
     OutOfRange {
         /// The application, by its name.

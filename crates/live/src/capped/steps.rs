@@ -93,7 +93,7 @@ mod tests {
         assert!(steps.answered(fleet::Ticket(3), &good).is_none());
         assert_eq!(steps.answered(fleet::Ticket(2), &good).unwrap().0, Ticket(7));
         assert_eq!(steps.answered(fleet::Ticket(4), &Err(())).unwrap().0, Ticket(8));
-        assert!(steps.answered(fleet::Ticket(5), &good).is_none(), "it is over already");
+        assert!(steps.answered(fleet::Ticket(5), &good).is_none(), "it has already ended");
         assert!(steps.answered(fleet::Ticket(9), &good).is_none(), "nobody asked that");
         assert!(!steps.is_under_way(attempt));
     }

@@ -283,7 +283,7 @@ impl Reader<'_> {
         match (budget, daily) {
             (None, None) => Ok(None),
             (Some(_), Some(_)) => {
-                let why = "there is a 'budget', too; keep one of them";
+                let why = "'budget' is given, too; keep one of them";
                 Err(self.source.error("daily", why))
             }
             (Some(Text(text)), None) => {
@@ -406,7 +406,8 @@ impl Reader<'_> {
                 return Err(self.source.error(&format!("{field}.address"), why));
             }
             if !is_path && written.keys.is_none() {
-                let why = "an agent on another machine needs keys; say agents.keys = \"FOLDER\" (busbar agent keys makes them)";
+                let why = "an agent on another machine needs keys; set agents.keys = \"FOLDER\" (busbar agent \
+                keys makes them)";
                 return Err(self.source.error(&format!("{field}.address"), why));
             }
             let address = match is_path {
@@ -451,7 +452,7 @@ impl Reader<'_> {
                     ("slurm.rest_plain", written.rest_plain.is_some()),
                 ];
                 if let Some((key, _)) = alone.into_iter().find(|(_, is_there)| *is_there) {
-                    let why = "it is for slurmrestd; say slurm.rest = \"http://localhost:6820\"";
+                    let why = "it needs slurmrestd; set slurm.rest = \"http://localhost:6820\"";
                     return Err(self.source.error(key, why));
                 }
                 None
@@ -459,7 +460,7 @@ impl Reader<'_> {
         };
         if rest.as_ref().is_some_and(|rest| !rest.plain && !rest.address.is_local()) {
             let why = "requests and tokens would cross the network unencrypted; use a socket or an address of this machine \
-                       (a proxy or a tunnel there), or say slurm.rest_plain = true";
+                       (a proxy or a tunnel there), or set slurm.rest_plain = true";
             return Err(self.source.error("slurm.rest", why));
         }
         Ok(Slurm {
@@ -484,11 +485,11 @@ impl Reader<'_> {
             (None, None) => None,
             (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
             (Some(_), None) => {
-                let why = "a certificate needs its key; say web.key = \"FILE\"";
+                let why = "a certificate needs its key; set web.key = \"FILE\"";
                 return Err(self.source.error("web.certificate", why));
             }
             (None, Some(_)) => {
-                let why = "a key needs its certificate; say web.certificate = \"FILE\"";
+                let why = "a key needs its certificate; set web.certificate = \"FILE\"";
                 return Err(self.source.error("web.key", why));
             }
         };
@@ -524,7 +525,7 @@ impl Reader<'_> {
         let cpus: Vec<_> =
             written.cpus.unwrap_or_default().into_iter().map(|list| list.0.0).collect();
         if !pin && !cpus.is_empty() {
-            let why = "'local.pin' is false, so that no job is kept on these; keep one of them";
+            let why = "'local.pin' is false, so jobs are not pinned to these; keep one of them";
             return Err(self.source.error("local.cpus", why));
         }
         let cgroups = written.cgroups.unwrap_or(Local::default().cgroups);

@@ -77,7 +77,7 @@ impl Config {
         let mut remarks = self.remarks(&said, machine);
         if others > 0 {
             remarks.push(format!(
-                "{others} nodes of Slurm are not Busbar's; {each} of the budget are set aside for each (slurm.others)"
+                "{others} nodes of Slurm are not Busbar's; {each} of the budget are reserved for each (slurm.others)"
             ));
         }
         let profiles = profiles.iter().filter(|profile| !profile.rows.is_empty()).count();
@@ -88,8 +88,8 @@ impl Config {
         let length = self.socket.as_os_str().len();
         if length > LONGEST_SOCKET {
             let why = format!(
-                "the path has {length} bytes, and a socket's may have {LONGEST_SOCKET}: {}; say \
-                 another with socket = \"…\" or in BUSBAR_SOCKET",
+                "the path has {length} bytes, and the maximum for a socket is {LONGEST_SOCKET}: {}; set another \
+                with socket = \"…\" or in BUSBAR_SOCKET",
                 self.socket.display()
             );
             return Err(self.source.error("socket", why));
@@ -140,8 +140,8 @@ impl Config {
     pub fn check_nodes(&self, names: &[String], nodes: usize) -> Result<(), String> {
         if names.len() != nodes {
             return Err(format!(
-                "Slurm has {} nodes for this, and the machine {nodes}; name the nodes (slurm.nodes), or describe the \
-                 machine that they are (machine)",
+                "Slurm has {} nodes, and the machine {nodes}; name the nodes (slurm.nodes), or describe their \
+                machine (machine)",
                 names.len()
             ));
         }
@@ -189,7 +189,8 @@ impl Config {
         }
         for (node, cpus) in listed.iter().enumerate() {
             if let Some(cpu) = cpus.iter().find(|cpu| !usable.contains(cpu)) {
-                let why = format!("processor {cpu} is not there, or may not be used from here");
+                let why =
+                    format!("processor {cpu} does not exist, or is not available to this process");
                 return Err(self.source.error(&format!("local.cpus[{node}]"), why));
             }
         }
@@ -200,26 +201,26 @@ impl Config {
         let mut remarks = machine.remarks.clone();
         if said.power_is_assumed {
             remarks.push(format!(
-                "what nodes draw is assumed, {} each; a machine file says it (docs/reference/files.md)",
+                "the power of nodes is assumed, {} each; a machine file sets it (docs/reference/files.md)",
                 machine.node_power
             ));
         }
         if said.details.idle.is_none() {
             remarks.push(format!(
-                "what idle nodes draw is assumed, {} each; a machine file says it (power.idle)",
+                "the power of idle nodes is assumed, {} each; a machine file sets it (power.idle)",
                 machine.node().idle
             ));
         }
         if self.switch_off.is_some() {
             remarks.push(
-                "nodes are switched off in emulation: they are parts of this computer, which draws what it draws"
+                "nodes are switched off only in emulation, because they are parts of this computer"
                     .to_owned(),
             );
             if said.details.off.is_none() {
                 let off = machine.off();
                 remarks.push(format!(
-                    "what nodes draw that are off is assumed, {} each, within {} from idle and {} back; a machine file \
-                     says it (off)",
+                    "the power of nodes that are off is assumed, {} each, with {} to stop and {} to start; a \
+                    machine file sets it (off)",
                     off.power,
                     Length(off.stop.time),
                     Length(off.start.time),
@@ -241,7 +242,7 @@ impl Config {
         let folders = [("state", Some(self.state.as_path())), ("socket", self.socket.parent())];
         for (key, folder) in folders {
             if let Some(folder) = folder.filter(|folder| !folder.exists()) {
-                remarks.push(format!("{key}: the folder {} is not there yet", folder.display()));
+                remarks.push(format!("{key}: the folder {} does not exist yet", folder.display()));
             }
         }
         remarks

@@ -233,7 +233,8 @@ fn mistakes_are_named_with_file_line_and_field() {
         ("period = '99ms'", "line 1, field 'period': 99ms is out of range; write 100ms to 1min"),
         (
             "switch_off = 'now'",
-            "line 1, field 'switch_off': 'now' is no rule for switching nodes off; write 'idle for 10min, keep 5 spare'",
+            "line 1, field 'switch_off': 'now' is not a rule for switching nodes off; write 'idle for 10min, keep \
+            5 spare'",
         ),
         ("kill_after = '2h'", "line 1, field 'kill_after': 2h is out of range; write 1s to 1h"),
         ("retention = '1s'", "line 1, field 'retention': 1s is out of range; write 1min to 3650d"),
@@ -288,7 +289,7 @@ fn mistakes_are_named_with_file_line_and_field() {
         ("[[daily]]\nfrom = '2:00'", "field 'daily[0]': missing field `budget`"),
         (
             "budget = '1kW'\n[[daily]]\nfrom = '2:00'\nbudget = '1kW'",
-            "line 2, field 'daily': there is a 'budget', too; keep one of them",
+            "line 2, field 'daily': 'budget' is given, too; keep one of them",
         ),
         ("policy = = 3", "line 1: "),
         ("policy = 'easy'\npolicy = 'fcfs'", "line 2: duplicate key"),
@@ -339,15 +340,16 @@ fn what_this_machine_does_not_have_is_named() {
         // A program cannot decide live, and is never started.
         (
             "\npolicy = 'external(./mine)'",
-            "line 2, field 'policy': 'external(./mine)' decides in simulations alone",
+            "line 2, field 'policy': 'external(./mine)' works only in simulations",
         ),
         (
             "[tune]\npolicies = ['easy', 'external(./mine)']",
-            "field 'tune.policies[1]': 'external(./mine)' decides in simulations alone",
+            "field 'tune.policies[1]': 'external(./mine)' works only in simulations",
         ),
         (
             "machine = 'catalyst'\npolicy = 'uniform(cap=1W)'",
-            "line 2, field 'policy': 'uniform(cap=1W)' cannot decide here: a node of this machine cannot be held",
+            "line 2, field 'policy': the policy 'uniform(cap=1W)' cannot be used here: a node of this machine \
+            cannot be capped",
         ),
         (
             "machine = 4\nprofiles = 'cab'",
@@ -355,12 +357,12 @@ fn what_this_machine_does_not_have_is_named() {
         ),
         (
             "machine = 'catalyst'\nprofiles = 'cab'",
-            "line 2, field 'profiles': the machine's curves and the profiles both say",
+            "line 2, field 'profiles': both the machine's curves and the profiles describe",
         ),
         ("policy = 'rmap-naive'\nprofiles = 'gone.db'", "line 2, field 'profiles': "),
         ("machine = 'many'", "line 1, field 'machine': machine 'many': write a number"),
         ("machine = 0", "line 1, field 'machine': a machine needs at least one node"),
-        ("\nbudget = '0%'", "line 2, field 'budget': a budget of 0W leaves nothing for jobs"),
+        ("\nbudget = '0%'", "line 2, field 'budget': a budget of 0W leaves no power for jobs"),
         ("budget = 'gone.csv'", "line 1, field 'budget': cannot read the budget file"),
         (
             "[[daily]]\nfrom = '3:00'\nbudget = '1kW'\n[[daily]]\nfrom = '2:00'\nbudget = '1kW'",
@@ -482,7 +484,7 @@ fn slurmrestd_is_on_this_machine_unless_it_is_said_otherwise() {
     assert!(rest.token.as_ref().unwrap().ends_with("token"));
     for (text, reason) in [
         ("rest = 'http://head:6820'", "cross the network unencrypted"),
-        ("rest = 'https://head:6820'", "is no place of slurmrestd"),
+        ("rest = 'https://head:6820'", "is not an address of slurmrestd"),
         ("rest_user = 'ann'", "say slurm.rest"),
     ] {
         let error = read(text).unwrap_err();

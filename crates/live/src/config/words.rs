@@ -106,7 +106,7 @@ impl FromStr for Hosts {
     fn from_str(text: &str) -> Result<Self, String> {
         let hosts: HostList = text.parse().map_err(|why| format!("'{text}': {why}"))?;
         match hosts.is_empty() {
-            true => Err("there is no node; leave the key out for all nodes".to_owned()),
+            true => Err("the list is empty; leave the key out for all nodes".to_owned()),
             false => Ok(Hosts(hosts.names().to_vec())),
         }
     }

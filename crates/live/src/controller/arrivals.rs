@@ -54,7 +54,8 @@ impl Controller {
                 let (name, count) = (&entry.request.name, allotment.nodes.len());
                 let nodes = if count == 1 { "a node" } else { "nodes" };
                 let text = format!(
-                    "{name}, which Busbar does not manage, is on {nodes} of Busbar's ({count}): what it may draw there counts"
+                    "{name}, which Busbar does not manage, runs on {nodes} of Busbar's nodes ({count}): its \
+                    maximum power there counts"
                 );
                 self.note(now, EventKind::Notice { text });
             }

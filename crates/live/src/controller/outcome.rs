@@ -41,7 +41,7 @@ pub enum Act {
         attempt: Attempt,
         /// The new nodes and power.
         allotment: Allotment,
-        /// What it had before.
+        /// Its previous allocation.
         before: Previous,
         /// The expected pause in which the job moves to other nodes.
         pause: Span,
@@ -70,7 +70,7 @@ pub enum Act {
     Switch {
         /// The node.
         node: u32,
-        /// What it is to be.
+        /// Its new allocation.
         to: Power,
         /// How long that is expected to take.
         expected: Span,

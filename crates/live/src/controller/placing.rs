@@ -47,7 +47,7 @@ impl Controller {
         let Some(room) = self.room_for(attempt.job, &wanted, &left) else {
             if self.misplaced.insert(attempt.job, nodes.to_vec()).is_none() {
                 let text = format!(
-                    "job {} was placed on nodes that another job has, as far as is known; it runs under their caps",
+                    "job {} was placed on nodes that another job seems to have; it runs under their caps",
                     attempt.job
                 );
                 self.note(now, EventKind::Notice { text });

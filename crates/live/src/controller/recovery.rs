@@ -58,7 +58,7 @@ impl Controller {
             Found::Running => (),
             Found::Ended { end, ago } => self.has_ended(now, attempt, end, ago),
             Found::NeverStarted => {
-                self.never_started(now, attempt, "the daemon ended before it began", false);
+                self.never_started(now, attempt, "the daemon ended before the job began", false);
             }
             Found::NotBegun(reason) => self.never_started(now, attempt, &reason, true),
         }

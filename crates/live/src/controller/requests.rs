@@ -100,7 +100,7 @@ impl Controller {
         let more_than = |most: usize, whose: &str, count: usize| match count + more <= most {
             true => Ok(()),
             false if more == 1 => {
-                refuse(RefusalKind::Full, format!("{whose} {most} jobs already; try later"))
+                refuse(RefusalKind::Full, format!("{whose} {most} jobs already; try again later"))
             }
             false => {
                 let message =
@@ -160,7 +160,7 @@ impl Controller {
             return malformed("the application and the slowdown of a job have at most 200 bytes");
         }
         if request.after.len() > MOST_BEFORE {
-            return malformed("a job may wait for at most 1000 others (--after)");
+            return malformed("a job may depend on at most 1000 others (--after)");
         }
         if request.nodes == 0 {
             return malformed("a job needs at least one node (-N)");
@@ -223,7 +223,7 @@ impl Controller {
     /// A job that is not over and that somebody may change.
     fn authorised(&self, who: Requester, number: u64) -> Result<&Entry, Refusal> {
         let Some(entry) = self.jobs.get(&number) else {
-            let message = format!("there is no job {number}, or it is over");
+            let message = format!("there is no job {number}, or it has ended");
             return refuse(RefusalKind::Unknown, message);
         };
         if who.user() != Some(entry.owner.user) && !self.setup.is_operator(who) {
@@ -317,10 +317,10 @@ impl Controller {
 fn check_program(program: &Program) -> Result<(), Refusal> {
     let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
     if program.command.first().is_none_or(|first| first.is_empty()) {
-        return malformed("there is no command; write it after --");
+        return malformed("the command is missing; write it after --");
     }
     if !program.folder.is_absolute() {
-        return malformed("the folder of a job must be a whole path");
+        return malformed("the folder of a job must be an absolute path");
     }
     let mut texts = program
         .command

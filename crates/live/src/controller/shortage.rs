@@ -127,7 +127,7 @@ impl Controller {
         running.sort_unstable();
         let excess = self.excess();
         let done = match self.setup.last_resort {
-            LastResort::Hold => "no job starts until enough have ended",
+            LastResort::Hold => "no job starts until enough jobs have ended",
             LastResort::Suspend => {
                 running.retain(|(_, number)| !self.is_unstoppable(*number));
                 while self.is_short() {

@@ -1,4 +1,4 @@
-//! Nodes that nobody needs are switched off, and on again: the rule of the site decides how many, the ledger which.
+//! Idle nodes are switched off, and on again: the rule of the site decides how many, the ledger which.
 //!
 //! A node that is stopping, off or starting is written down as such before the engine is asked, and counts with no less
 //! than it may draw: it counts as off only when the engine has confirmed that, and with what a start takes from the

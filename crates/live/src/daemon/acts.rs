@@ -297,9 +297,9 @@ impl Daemon {
     /// All that an engine needs to start a job.
     fn launch(&self, attempt: Attempt, allotment: Allotment) -> Result<Launch, String> {
         let program = self.store.program(attempt.job).map_err(|error| error_text(&error))?;
-        let program = program.ok_or_else(|| "its program is not known".to_owned())?;
+        let program = program.ok_or_else(|| "its program is unknown".to_owned())?;
         let entry = self.controller.jobs().get(&attempt.job);
-        let entry = entry.ok_or_else(|| "it is over already".to_owned())?;
+        let entry = entry.ok_or_else(|| "it has already ended".to_owned())?;
         // Only root can run jobs as other users.
         let owner = Some(entry.owner).filter(|_| self.controller.setup().only_user.is_none());
         let (output, errors) = program.files(entry);

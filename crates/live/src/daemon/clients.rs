@@ -55,7 +55,8 @@ impl Daemon {
                     (None, Some(owner)) => controller.submit(now, owner, *submission, &succeeded),
                     (None, None) => Err(Refusal {
                         kind: RefusalKind::Forbidden,
-                        message: "a job belongs to a user; say who you are".to_owned(),
+                        message: "a job needs a user; authenticate with a token or the socket"
+                            .to_owned(),
                     }),
                 };
                 let answer = match submitted {
@@ -176,7 +177,7 @@ impl Daemon {
 
     fn show(&self, job: u64, viewer: Viewer, now: Instant, wall: answers::Wall<'_>) -> Reply {
         let Some(entry) = self.controller.jobs().get(&job) else {
-            let message = format!("there is no job {job}, or it is over");
+            let message = format!("there is no job {job}, or it has ended");
             return Reply::Error(Refusal { kind: RefusalKind::Unknown, message });
         };
         match self.store.program(job) {
@@ -196,18 +197,19 @@ impl Daemon {
         let mut notices: Vec<String> =
             self.controller.shortage().map(str::to_owned).into_iter().collect();
         match self.store.is_in_place() {
-            Err(error) => notices.push(format!("nothing is started or accepted: {error}")),
+            Err(error) => notices.push(format!("no job is started or accepted: {error}")),
             Ok(()) if self.unwritten_since.is_some() => {
-                notices.push("state cannot be written; nothing is started meanwhile".to_owned());
+                notices.push("the state cannot be written; no job starts until it can".to_owned());
             }
             Ok(()) => (),
         }
         if self.engine.lowered().is_stuck {
-            let text = "nothing starts until nodes that are to draw less have confirmed it, or their leases are over";
+            let text = "nothing starts until the nodes whose caps are being lowered have confirmed it, or their \
+            leases have ended";
             notices.push(text.to_owned());
         }
         for attempt in &self.unresolved {
-            notices.push(format!("the state of job {attempt} is not known; it counts as running"));
+            notices.push(format!("the state of job {attempt} is unknown; it counts as running"));
         }
         let ledger = self.controller.scheduler().ledger();
         Status {

@@ -59,7 +59,7 @@ impl Daemon {
             if let (Some(run), Some(recorder)) = (run, &self.recorder)
                 && recorder.runs.try_send(run).is_err()
             {
-                tracing::warn!(%attempt, "a measured run is not stored: too many wait for the database");
+                tracing::warn!(%attempt, "a measured run is not stored: too many are waiting for the database");
             }
         }
     }

@@ -18,7 +18,7 @@ impl Daemon {
         match self.store.reader() {
             Ok(reader) => self.tuner.begin(reader, setup.clone(), self.budget.clone(), wall),
             Err(error) => {
-                let text = format!("tuning has failed, and nothing is proposed: {error}");
+                let text = format!("tuning failed, so there is no proposal: {error}");
                 tracing::warn!("{text}");
                 self.controller.notice(now, text);
             }

@@ -38,8 +38,8 @@ impl Cancellation {
         }
         if self.begun.elapsed() >= self.most {
             let message = format!(
-                "the forecast took more than {} s and was given up; 'limits.forecast_time' in the \
-                 configuration says how long it may take",
+                "the forecast took more than {} s and was stopped; 'limits.forecast_time' in the configuration \
+                sets its maximum time",
                 self.most.as_secs_f64()
             );
             return Err(Refusal { kind: RefusalKind::TooMuch, message });
@@ -80,7 +80,7 @@ impl RunningForecasts {
     pub(crate) fn check(&self, user: Option<u32>) -> Result<(), Refusal> {
         let all = self.all();
         let message = if all.contains_key(&user) {
-            "one of your forecasts is running; wait for it, or end it, and try again".to_owned()
+            "one of your forecasts is running; wait for it, or stop it, and try again".to_owned()
         } else if all.len() >= MOST {
             format!("{MOST} forecasts are running already; try again later")
         } else {
@@ -130,7 +130,7 @@ impl RunningForecasts {
             }
         });
         if let Err(error) = spawned {
-            let message = format!("there is no thread for a forecast: {error}; try again later");
+            let message = format!("cannot start a thread for a forecast: {error}; try again later");
             let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::TooMuch, message }));
         }
     }
@@ -145,7 +145,7 @@ impl RunningForecasts {
 }
 
 fn stopping() -> Refusal {
-    let message = "the daemon is about to stop; try again later".to_owned();
+    let message = "the daemon is stopping; try again later".to_owned();
     Refusal { kind: RefusalKind::Stopping, message }
 }
 

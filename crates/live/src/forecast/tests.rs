@@ -272,7 +272,7 @@ impl Life {
     }
 }
 
-/// Thirty jobs of one to three nodes that ask for up to a minute, in steps of so many milliseconds: where they
+/// Thirty jobs of one to three nodes that ask for up to a minute, in steps of this many milliseconds: where they
 /// are long, jobs often fit exactly. A forecast is made when so many of them have started. By how many
 /// milliseconds it is wrong at most.
 fn worst(policy: &str, limit: u32, step: u64, started: usize, seed: u64) -> i64 {

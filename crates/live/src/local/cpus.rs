@@ -42,7 +42,10 @@ impl Cpus {
                     left => format!("it has {}", list(left)),
                 };
                 let missing = list(&missing);
-                notices.push(format!("node {node} is to have processor {missing}, which is not there or not for this program; {left}"));
+                notices.push(format!(
+                    "node {node} is to have processor {missing}, which does not exist or is not \
+                available to this program; {left}"
+                ));
             }
         }
         (Cpus { of_nodes, all }, notices)

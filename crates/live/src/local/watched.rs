@@ -197,7 +197,7 @@ impl Watched {
         let stat = Stat::of(warden.number)?.filter(|stat| stat.process == warden && !stat.is_over);
         let Some(stat) = stat else { return Ok(()) };
         if stat.is_stopped {
-            tracing::warn!(warden = warden.number, "a warden was stopped; it is told to go on");
+            tracing::warn!(warden = warden.number, "a warden was stopped; it is resumed");
             warden.signal(Signal::Resume)?;
         }
         if let Some(present) = present.filter(|_| self.is_ungrouped()) {
@@ -205,7 +205,7 @@ impl Watched {
         }
         let is_overdue = self.is_to_die.is_some_and(|since| since.elapsed() > GRACE);
         if is_overdue && !self.has_job()? {
-            tracing::warn!(warden = warden.number, "a warden does not answer; it is ended");
+            tracing::warn!(warden = warden.number, "a warden does not answer; it is killed");
             warden.signal(Signal::Kill)?;
         }
         Ok(())

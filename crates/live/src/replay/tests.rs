@@ -85,7 +85,7 @@ impl Model for Slowing {
     }
 }
 
-/// Jobs 1, 2, … of so many seconds each.
+/// Jobs 1, 2, … of this many seconds each.
 fn engine(naming: Naming, seconds: &[u32]) -> Replay {
     let real = |(number, seconds): (u64, &u32)| {
         let run_time = Span::from_secs(*seconds);

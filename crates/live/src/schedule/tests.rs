@@ -95,10 +95,7 @@ fn dates_hold_from_then_on_and_the_first_before_it() {
 #[test]
 fn wrong_rows_are_named() {
     for (text, what) in [
-        (
-            "0,80%",
-            "line 1, field 'time': '0' has no beginning that seconds could count from; write",
-        ),
+        ("0,80%", "line 1, field 'time': '0' cannot count seconds from a start; write"),
         ("24:00,80%", "line 1, field 'time': '24:00' is not a time of day; write 00:00 to 23:59"),
         ("\n12:5x,80%", "line 2, field 'time': '12:5x' is not a time of day"),
         ("+1:30,80%", "field 'time': '+1:30' is not a time of day"),
@@ -109,7 +106,7 @@ fn wrong_rows_are_named() {
         ("2027-01-01 10:00[Asia/Tokyo],80%", "is not a time; write"),
         ("noon,80%", "field 'time': 'noon' is not a time; write"),
         ("12:00,80", "line 1, field 'budget': '80' has no unit; did you mean 80%"),
-        ("12:00,0%", "line 1, field 'budget': a budget of 0W leaves nothing for jobs"),
+        ("12:00,0%", "line 1, field 'budget': a budget of 0W leaves no power for jobs"),
         ("12:00", "line 1, field 'budget': '12:00' is not 2 fields; write time,budget"),
         ("12:00,80%\n11:00,80%", "line 2, field 'time': '11:00' does not come after 12:00"),
         ("12:00,80%\n12:00,80%", "line 2, field 'time': '12:00' does not come after 12:00"),

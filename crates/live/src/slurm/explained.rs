@@ -163,7 +163,7 @@ impl Explained {
         let done = cluster.update_unread(&jobs, &update);
         if let (Err(error), false) = (&done, self.is_failing) {
             // Perhaps only because a job has ended.
-            tracing::warn!(%error, "not all jobs that wait say why in Slurm; it is tried again");
+            tracing::warn!(%error, "the reasons of waiting jobs in Slurm cannot be read; retrying");
         }
         self.is_failing = done.is_err();
     }

@@ -15,7 +15,7 @@ use crate::engine::{Arrival, Attempt, Underway};
 use crate::job::{JobRequest, Owner};
 
 /// Why the daemon does nothing to it.
-pub(super) const NOT_OURS: &str = "it is not Busbar's; end it in Slurm";
+pub(super) const NOT_OURS: &str = "it is not a job of Busbar; end it in Slurm";
 
 /// How the handles of such work begin.
 const PREFIX: &str = "others:";

@@ -54,10 +54,10 @@ fn end(job: &Job) -> End {
         JobState::Failed => match job.exit {
             Some(Exit { signal: 0, code }) => End::Exited(code as i32),
             Some(Exit { signal, .. }) => End::Signalled(signal as i32),
-            None => End::Failed("Slurm says that it failed, not how".to_owned()),
+            None => End::Failed("Slurm does not say how it failed".to_owned()),
         },
-        JobState::OutOfMemory => End::Failed("it needed more memory than it had".to_owned()),
-        JobState::NodeFailed => End::Failed("a node of it failed".to_owned()),
+        JobState::OutOfMemory => End::Failed("out of memory".to_owned()),
+        JobState::NodeFailed => End::Failed("one of its nodes failed".to_owned()),
         _ => End::Lost,
     }
 }

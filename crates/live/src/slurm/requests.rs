@@ -39,7 +39,7 @@ pub(super) fn request(
 ) -> Result<JobRequest, String> {
     if job.het.is_some() {
         return Err(
-            "heterogeneous jobs are not handled; submit its parts as jobs of their own".to_owned()
+            "heterogeneous jobs are not supported; submit the parts as separate jobs".to_owned()
         );
     }
     let words =

@@ -70,7 +70,7 @@ impl Reserved {
                 notice
             }
             Err(error) => {
-                let text = format!("the budget of Slurm cannot be set; it is tried again: {error}");
+                let text = format!("the budget of Slurm cannot be set; retrying: {error}");
                 let is_new = self.failure.as_ref() != Some(&text);
                 self.failure = Some(text.clone());
                 is_new.then_some(text)

@@ -30,7 +30,7 @@ pub(super) enum Decision {
 /// All jobs that were not placed.
 pub(super) struct Setbacks {
     of: BTreeMap<String, Setback>,
-    /// How long Slurm may take to place a job of which it does not say why it waits.
+    /// How long Slurm may take to place a job without giving a reason for its wait.
     patience: Duration,
 }
 
@@ -105,7 +105,7 @@ fn competes(reason: Option<&str>) -> bool {
 }
 
 fn text(reason: Option<&str>) -> String {
-    format!("Slurm does not place it: {}", reason.unwrap_or("it does not say why"))
+    format!("Slurm did not place it: {}", reason.unwrap_or("no reason given"))
 }
 
 /// Whether there may be nodes for a job: those that it must get, and as many as it needs, are idle, in its partition, and not
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(setbacks.decide("7", &busy, soon), Decision::Stay);
         assert_eq!(setbacks.decide("7", &busy, late), Decision::Wait, "that is said once");
         let Decision::TakeBack(reason) = setbacks.decide("7", &other, soon) else { panic!() };
-        assert_eq!(reason, "Slurm does not place it: BadConstraints", "nobody has what it needs");
+        assert_eq!(reason, "Slurm did not place it: BadConstraints", "nobody has what it needs");
         assert!(matches!(setbacks.decide("7", &held(7), soon / 9), Decision::TakeBack(_)));
     }
 

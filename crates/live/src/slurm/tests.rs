@@ -1,4 +1,4 @@
-//! The engine against a cluster that is made up: jobs that come, start, end, are queued again and vanish.
+//! The engine against a simulated cluster: jobs that come, start, end, are queued again and vanish.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -467,7 +467,7 @@ fn what_cannot_be_understood_is_refused_and_says_why() {
     // The plug-in refuses these at submission; others were there before it.
     made.job(10, |job| job.het = Some(HetPart { job: 10, offset: 0 }));
     assert_eq!(look(&mut worker), [""; 0]);
-    assert!(made.acts().iter().any(|act| act.contains("heterogeneous jobs are not handled")));
+    assert!(made.acts().iter().any(|act| act.contains("heterogeneous jobs are not supported")));
 }
 
 /// Jobs are held by and by, first those that have no hold. One that somebody else has started is adopted.
@@ -855,7 +855,7 @@ fn what_slurm_does_not_place_waits_beside_the_queue() {
     worker.handle([start_anywhere(1, 3, "7@1", &[0, 1])]);
     made.job(7, |job| job.reason = Some("ReqNodeNotAvail".to_owned()));
     made.acts();
-    let aside = "3.1 is set aside: Slurm does not place it: ReqNodeNotAvail";
+    let aside = "3.1 is set aside: Slurm did not place it: ReqNodeNotAvail";
     assert_eq!(look(&mut worker), ["1 confirmed", aside]);
     assert_eq!(made.acts(), ["hold 7"]);
     let attempt = Attempt { job: 3, number: 1 };

@@ -468,7 +468,7 @@ impl<C: Cluster> Worker<C> {
         }
         self.reserve();
         for unread in self.reported.news(nodes.unread.iter().chain(&jobs.unread)) {
-            tracing::warn!(%unread, "something that Slurm says cannot be read; the rest counts");
+            tracing::warn!(%unread, "part of Slurm's answer cannot be read; the rest is used");
         }
         self.look_at_nodes(&nodes);
         if self.is_recalled {
@@ -502,7 +502,7 @@ impl<C: Cluster> Worker<C> {
         for place in 0..self.nodes.len() {
             let state = match seen.get(self.terms.nodes[place].as_str()) {
                 None if nodes.lost > 0 => {
-                    let reason = "what Slurm says about it cannot be read".to_owned();
+                    let reason = "Slurm's answer about it cannot be read".to_owned();
                     NodeState::Drained { reason }
                 }
                 None => NodeState::Down { reason: "Slurm has no such node".to_owned() },
@@ -690,7 +690,7 @@ impl<C: Cluster> Worker<C> {
                 | Stage::Recalled,
                 Some(job),
             ) if matches!(job.state, JobState::Other(_)) => {
-                tracing::warn!(handle, state = ?job.state, "a job is in an unknown state; it counts as before");
+                tracing::warn!(handle, state = ?job.state, "a job is in an unknown state; its last known state counts");
             }
             (Stage::Waiting | Stage::Aside, _) => {
                 self.known.remove(handle);
@@ -735,7 +735,7 @@ impl<C: Cluster> Worker<C> {
         if nodes.is_empty() && !seen.unread.is_empty() {
             return tracing::warn!(
                 handle,
-                "it is not known where Slurm has started a job; it counts as before"
+                "the nodes on which Slurm started a job are unknown; its last known state counts"
             );
         }
         if nodes.is_empty() && seen.state != JobState::Completing {
@@ -848,7 +848,7 @@ impl<C: Cluster> Worker<C> {
         if given != nodes && !seen.unread.is_empty() {
             return tracing::warn!(
                 handle,
-                "it is not known where Slurm has started a job; it counts as before"
+                "the nodes on which Slurm started a job are unknown; its last known state counts"
             );
         }
         // Of a job that is about to end, Slurm names only the nodes that are not cleaned up yet.

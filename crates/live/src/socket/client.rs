@@ -38,8 +38,8 @@ pub enum ClientError {
     },
     /// The daemon did not answer.
     #[error(
-        "the daemon on {} did not answer; 'busbar status' says whether it runs, \
-         and 'busbar queue' what became of a request",
+        "the daemon on {} did not answer; 'busbar status' shows whether it runs, and 'busbar queue' whether a \
+        request was carried out",
         path.display()
     )]
     Silent {
@@ -50,13 +50,13 @@ pub enum ClientError {
     },
     /// The answer cannot be read.
     #[error(
-        "the daemon on {} gave an answer that cannot be read; does it have another version?",
+        "the daemon on {} gave an answer that cannot be read; is it another version?",
         path.display()
     )]
     Unreadable {
         /// The path of the socket.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         source: serde_json::Error,
     },
 }
@@ -131,7 +131,7 @@ fn plain(error: io::Error) -> io::Error {
             io::Error::new(ConnectionReset, "it closed the connection")
         }
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            let text = format!("nothing came within {} s", PATIENCE.as_secs());
+            let text = format!("no answer within {} s", PATIENCE.as_secs());
             io::Error::new(io::ErrorKind::TimedOut, text)
         }
         _ => error,

@@ -146,7 +146,7 @@ fn known(answer: Reply) -> Receiver<Reply> {
 
 /// The answer if the loop has ended.
 fn stopping() -> Reply {
-    refuse(RefusalKind::Stopping, "the daemon is about to stop; try again later")
+    refuse(RefusalKind::Stopping, "the daemon is stopping; try again later")
 }
 
 /// A refusal as an answer.

@@ -34,8 +34,7 @@ pub struct Oversized {
 impl From<Oversized> for Refusal {
     fn from(oversized: Oversized) -> Self {
         let limit = oversized.limit;
-        let message =
-            format!("the request has more than {limit} bytes; the daemon reads no further");
+        let message = format!("the request has more than {limit} bytes");
         Refusal { kind: RefusalKind::TooMuch, message }
     }
 }

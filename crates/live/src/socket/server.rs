@@ -42,7 +42,7 @@ const SOCKET: Setting = Setting("'socket = …' in the configuration, or --socke
 pub struct Message {
     /// The request.
     pub request: Request,
-    /// Who sent it.
+    /// The client that sent it.
     pub peer: Requester,
     /// The channel for the answer. The client may be gone by then.
     pub reply: Sender<Reply>,
@@ -127,7 +127,7 @@ pub enum BindError {
         path: PathBuf,
     },
     /// There is a file that is not a socket.
-    #[error("{} is there and is no socket; remove it, or name another socket", path.display())]
+    #[error("{} exists and is not a socket; remove it, or name another socket", path.display())]
     NotASocket {
         /// The path.
         path: PathBuf,
@@ -443,11 +443,11 @@ impl Shared {
             // A broken connection needs nothing else.
             let Guest { shared, peer, is_busy, .. } = &guest;
             if let Err(error) = serve(&stream, *peer, &shared.limits, is_busy, &loop_end) {
-                tracing::debug!(%error, "a client went without its answer");
+                tracing::debug!(%error, "an answer could not be sent to a client");
             }
         });
         if let Err(error) = spawned {
-            tracing::warn!(%error, "no thread for a connection");
+            tracing::warn!(%error, "cannot start a thread for a connection");
         }
     }
 
@@ -455,17 +455,17 @@ impl Shared {
     fn let_in(self: &Arc<Self>, stream: &UnixStream, peer: Owner) -> Result<Guest, String> {
         let mut open = self.open();
         if open.is_stopping {
-            return Err("the daemon is about to stop; try again later".to_owned());
+            return Err("the daemon is stopping; try again later".to_owned());
         }
         let Limits { connections, connections_of_user, kept_for_operators, .. } = self.limits;
         let theirs = open.of_user(peer.user);
         if theirs >= connections_of_user && peer.user != rustix::process::getuid().as_raw() {
-            return Err(format!("you have {theirs} connections already; close some"));
+            return Err(format!("you already have {theirs} connections; close some"));
         }
         let kept = if self.limits.operators.contains(peer.user) { kept_for_operators } else { 0 };
         if open.streams.len() >= connections + kept && !open.make_room(theirs) {
             let count = open.streams.len();
-            return Err(format!("there are {count} connections already; try again later"));
+            return Err(format!("there are already {count} connections; try again later"));
         }
         let number = open.next;
         open.next += 1;

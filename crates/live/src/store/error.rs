@@ -35,8 +35,8 @@ pub enum StoreError {
     },
     /// The file is a database of something else.
     #[error(
-        "{} is an SQLite database, and not the state of a daemon, or its header is damaged; it was \
-         not touched: name another folder for the state, or see what the file is",
+        "{} is an SQLite database, but not the state of a daemon, or its header is damaged; it was not changed: \
+        name another folder for the state, or check the file",
         path.display()
     )]
     Foreign {
@@ -45,8 +45,8 @@ pub enum StoreError {
     },
     /// A newer version of the program wrote it.
     #[error(
-        "{} was written by a newer busbar: its tables have form {version}, and this busbar knows \
-         forms up to {known}; it was not touched: use the newer one",
+        "{} was written by a newer busbar: its tables have version {version}, and this busbar supports versions \
+        up to {known}; it was not changed: use the newer busbar",
         path.display()
     )]
     TooNew {
@@ -61,20 +61,20 @@ pub enum StoreError {
     #[error(
         "the state {path} is damaged: {what}. 'busbar serve' does not start with it, and has changed \
          nothing. Restore a backup of it; or salvage what can be read, with 'sqlite3 {path} .recover'; \
-         or move it aside together with {path}-wal and {path}-shm, and begin with an empty state. Jobs \
-         that run go on meanwhile, but a daemon that begins without them in its state does not know \
-         them: look after them yourself",
+         or move it aside together with {path}-wal and {path}-shm, and begin with an empty state. Running jobs \
+         continue, but a daemon with an empty state does not know them: manage them yourself",
         path = path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
     /// The folder or a file was removed or replaced while it was used.
     #[error(
-        "{} was {what} while the daemon ran: anything written now would be lost. Put it back; or stop the daemon, and look after the jobs that run before you start it again",
+        "{} was {what} while the daemon ran: anything written now would be lost. Restore it; or stop the daemon, \
+        and check the running jobs before you start it again",
         path.display()
     )]
     Gone {
@@ -103,7 +103,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// The file cannot be read.
-    #[error("cannot read {}; see who owns it, and as whom the daemon runs", path.display())]
+    #[error("cannot read {}; check its owner, and the daemon's user", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -111,7 +111,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file cannot be created or written.
-    #[error("cannot write to {}; see who owns it, and as whom the daemon runs", path.display())]
+    #[error("cannot write to {}; check its owner, and the daemon's user", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -127,7 +127,7 @@ pub enum StoreError {
         job: u64,
     },
     /// A value cannot be written as JSON.
-    #[error("cannot write down {what}")]
+    #[error("cannot store {what}")]
     Unsayable {
         /// What it belongs to.
         what: String,

@@ -28,7 +28,7 @@ pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
     // A log without its database means that the database was lost; it must not become part of a new
     // one.
     if beside(path, "-wal").exists() {
-        return Err(Fault::Damaged("it is gone, and its log is still there".to_owned()).at(path));
+        return Err(Fault::Damaged("it is missing, but its log still exists".to_owned()).at(path));
     }
     let new = beside(path, ".new");
     make(&new, path).map_err(|source| StoreError::Unwritable { path: new.clone(), source })?;

@@ -47,7 +47,7 @@ struct Sign {
     count: u64,
 }
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Holder {
     process: Process,
@@ -127,7 +127,7 @@ impl Lease {
     pub fn ensure(&self) {
         if !self.0.may_lead() {
             tracing::error!(
-                "another daemon has taken over, since this one gave no sign of life; it ends"
+                "another daemon has taken over, because this one did not renew its lease; it ends"
             );
             std::process::exit(1);
         }
@@ -175,7 +175,7 @@ impl Inside {
         match written.and_then(|()| sign.file.sync_data()) {
             Ok(()) => self.until.store(begun + length, Ordering::Relaxed),
             Err(error) => {
-                tracing::warn!(%error, "no sign of life can be given to a daemon that stands by")
+                tracing::warn!(%error, "the lease cannot be renewed for the standby daemon")
             }
         }
     }

@@ -93,7 +93,7 @@ pub(super) fn stand_by(
                 Some(process) => {
                     tracing::warn!(
                         process = process.number,
-                        "the daemon gives no sign of life; it is killed"
+                        "the daemon has not renewed its lease; it is killed"
                     );
                     if let Err(error) = process.signal(Signal::Kill) {
                         tracing::error!(%error, "the daemon cannot be killed");
@@ -122,7 +122,7 @@ fn seize(
     if text_of(&mut present) != seen {
         return Ok(None);
     }
-    tracing::warn!("the daemon on another host gives no sign of life; its place is taken");
+    tracing::warn!("the daemon on another host has not renewed its lease; this daemon takes over");
     let file = folder.file(NEW, OFlags::RDWR)?;
     let unwritable = |errno: Errno| unwritable(folder.path(), errno);
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(unwritable)?;

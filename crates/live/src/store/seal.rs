@@ -21,7 +21,7 @@ pub(super) fn check(row: &Row<'_>, columns: usize, table: &str) -> Result<(), Fa
     match is_intact {
         true => Ok(()),
         false => Err(Fault::Damaged(format!(
-            "a row of the table '{table}' is not as it was written ({})",
+            "a row of the table '{table}' has changed since it was written ({})",
             match values.first() {
                 Some(ValueRef::Integer(number)) => format!("number {number}"),
                 _ => "its number is gone".to_owned(),

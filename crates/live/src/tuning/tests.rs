@@ -49,6 +49,6 @@ fn a_replay_that_breaks_down_is_told() {
     let mut tuner = Tuner { under_way, ..Tuner::default() };
     assert_eq!(tuner.finished(), None);
     drop(sender);
-    assert!(tuner.finished().unwrap().contains("the replay broke down"));
+    assert!(tuner.finished().unwrap().contains("the replay failed"));
     assert_eq!(tuner.finished(), None);
 }

@@ -239,7 +239,7 @@ pub(crate) enum EventKindForm {
         #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
         #[serde(rename = "power_w", with = "json", default)]
         power: Option<Watts>,
-        /// What the machine draws without any job.
+        /// The power of the machine without jobs.
         #[cfg_attr(feature = "schema", schema(value_type = f64))]
         #[serde(rename = "base_w", with = "json")]
         base: Watts,

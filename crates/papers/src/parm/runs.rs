@@ -210,7 +210,7 @@ impl Task {
     }
 }
 
-/// So many caps from 30 to 60 W; the highest alone if it is one.
+/// This many caps from 30 to 60 W; the highest alone if it is one.
 fn even_caps(levels: u32) -> Vec<u32> {
     match levels {
         1 => vec![FULL],

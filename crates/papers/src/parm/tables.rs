@@ -1,4 +1,4 @@
-//! What was published, and beside it what came out.
+//! The published results beside ours.
 
 use super::Options;
 use super::runs::{

@@ -1,4 +1,4 @@
-//! Many jobs on one machine: who is let in under a budget, and how fast all of them then are.
+//! Many jobs on one machine: which of them start under a budget, and how fast they are.
 //!
 //! All jobs are in the queue from the beginning: one that is large, then small and medium ones in equal
 //! parts. They are dispatched one at a time. What the paper looks at is the state in which nobody else
@@ -94,7 +94,7 @@ impl Scheme {
     }
 }
 
-/// What came of one scheme.
+/// The result of one scheme.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemeFigures {
     pub(crate) scheme: Scheme,

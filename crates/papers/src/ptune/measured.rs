@@ -25,7 +25,7 @@ const SLOWDOWN: [f64; 2] = [2.0, 18.0];
 pub struct OnCurves {
     /// The processors.
     pub processors: Processors,
-    /// What they are called.
+    /// Their name.
     pub name: String,
     /// Draws of each job.
     pub seeds: u64,

@@ -1,4 +1,4 @@
-//! What the paper says of one job, and ours beside it.
+//! The paper's results for one job beside ours.
 
 use super::one_job::{Case, Draw, MIXES, SIZES, WATTS};
 use crate::Finding;

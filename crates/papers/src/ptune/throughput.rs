@@ -1,4 +1,4 @@
-//! What the paper says of many jobs, and ours beside it.
+//! The paper's results for many jobs beside ours.
 
 use super::many_jobs::{Field, KILOWATTS, PROCESSORS, RULES, SCHEMES, Scheme, SchemeFigures};
 use crate::Finding;

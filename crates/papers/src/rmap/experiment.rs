@@ -98,7 +98,7 @@ impl Contender {
     }
 }
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunFigures {
     /// From submission to end, mean over the jobs, in seconds.

@@ -1,8 +1,8 @@
 //! The same policies on tables that were measured: a site's own, or published ones.
 //!
-//! All contenders believe the tables as they are: a real table seldom varies nodes, cores and caps independently,
-//! as a fit needs. The machine has as many nodes as the largest configuration, unless somebody says otherwise, and
-//! the worst case of a node is the most that any row draws. Bounds are the same shares of that as the paper's.
+//! All contenders believe the tables as they are: a real table seldom varies nodes, cores and caps independently, as
+//! a fit needs. The machine has by default as many nodes as the largest configuration, and the worst case of a node
+//! is the most that any row draws. Bounds are the same shares of that as the paper's.
 
 use crate::parallel::in_parallel;
 use crate::rmap::ReproduceError;
@@ -23,7 +23,7 @@ const PUBLISHED_MOST: u64 = 64 * 230;
 pub struct OnTables {
     /// By the number of the application, less one; those without rows stand for numbers nobody has.
     pub profiles: Vec<Profile>,
-    /// What the tables are called.
+    /// The name of the tables.
     pub name: String,
     /// Nodes of the machine [default: as many as the largest configuration].
     pub nodes: Option<u32>,

@@ -1,4 +1,4 @@
-//! What was published of the policies, and beside it what the draws came to.
+//! The published results of the policies beside ours.
 
 use crate::Finding;
 use crate::rmap::experiment::{BOUNDS, Contender, Draw, HIGHEST, RunFigures, STRETCHES};

@@ -29,7 +29,7 @@ const STAND_INS: u64 = 6;
 /// The halving times that were tried.
 const HALVINGS: [&str; 8] = ["30min", "1h", "2h", "4h", "8h", "16h", "32h", "64h"];
 
-/// Who takes part under a limit; the first is the one that others are compared with.
+/// The policies compared under a limit; the first is the reference.
 fn contenders(part: Part, gear: &str) -> Vec<(String, String)> {
     if part == Part::Choosing {
         let tried = ["aged", "history"].into_iter().flat_map(|order| {

@@ -29,7 +29,7 @@ const MAKESPAN: f64 = 1.04;
 const EVERY: usize = 5;
 const OF_A_WINDOW: usize = 1000;
 
-/// Who takes part; the first is the published one.
+/// The compared policies; the first is the published one.
 fn contenders() -> [(&'static str, Scheduler); 3] {
     let share = |by| {
         let order = OrderSpec { by, ..OrderSpec::FCFS };

@@ -1,4 +1,4 @@
-//! What the paper states, one by one, and whether it holds here.
+//! The paper's statements, one by one, and whether they hold here.
 //!
 //! Every statement comes down to comparisons of one cell with another in the same trials. A
 //! comparison is confirmed if the 95 % confidence interval of the difference lies on the side that

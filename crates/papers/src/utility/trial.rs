@@ -11,7 +11,7 @@ use busbar_core::sim::{Run, Simulation, State};
 use busbar_core::units::{Instant, Joules, Span};
 use busbar_workloads::essc::{Essc, EsscError, Tasks};
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct TrialFigures {
     pub(crate) utility: f64,

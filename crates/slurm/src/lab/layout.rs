@@ -91,7 +91,7 @@ impl Layout {
         let (plan, port) = (&record.plan, record.port);
         if fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(LabError::Unsuitable(format!(
-                "the folder {} is not empty and is no lab; choose another one, or remove what is in it",
+                "the folder {} is not empty and not a lab; choose another one, or remove its contents",
                 self.folder.display()
             )));
         }
@@ -201,7 +201,8 @@ impl Layout {
                 fs::metadata(folder).map(|found| found.permissions().mode()).unwrap_or(0o755);
             if mode & 0o001 == 0 {
                 return Err(LabError::Unsuitable(format!(
-                    "not everybody may enter {}, and munge insists on that; choose another folder for the lab",
+                    "munge needs a folder that all users may enter, and {} is not one; choose another folder for \
+                    the lab",
                     folder.display()
                 )));
             }
@@ -220,7 +221,7 @@ impl Layout {
             made.map_err(|source| LabError::File { what: "run", path: busbar.to_owned(), source })?;
         if !is_made.success() {
             return Err(LabError::Unsuitable(format!(
-                "'{} agent emulate create' failed; is it the program busbar, built with the feature agent?",
+                "'{} agent emulate create' failed; is it busbar, built with the feature agent?",
                 busbar.display()
             )));
         }
@@ -471,7 +472,7 @@ fn database_port(first: u16, nodes: u32) -> u16 {
     first + nodes as u16 + 3
 }
 
-/// The first of so many ports in a row that are free.
+/// The first of this many ports in a row that are free.
 pub fn free_ports(count: u32) -> Result<u16, LabError> {
     // Below those that the kernel hands out; from a place that differs between processes.
     let (lowest, highest) = (15_000, 32_000 - count);

@@ -54,7 +54,7 @@ pub fn check(folder: &Path, extras: Extras) -> Result<(), LabError> {
     match missing.is_empty() {
         true => Ok(()),
         false => Err(LabError::Unsuitable(format!(
-            "there is no {} in bin and sbin of {}, nor in the path",
+            "{} is neither in bin and sbin of {} nor in the path",
             missing.join(", "),
             folder.display()
         ))),

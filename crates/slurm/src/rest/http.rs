@@ -47,7 +47,7 @@ impl FromStr for Address {
                 Ok(Address::Tcp(place.to_owned()))
             }
             _ => Err(format!(
-                "'{text}' is no place of slurmrestd; write http://localhost:6820 or the path of a socket"
+                "'{text}' is not an address of slurmrestd; write http://localhost:6820 or the path of a socket"
             )),
         }
     }
@@ -186,7 +186,7 @@ pub(super) fn ask(
         if user.chars().chain(token.chars()).any(char::is_control) {
             return Err(SlurmError::Unreadable {
                 what,
-                reason: "the token or its user has a line break".to_owned(),
+                reason: "the token or its user contains a line break".to_owned(),
             });
         }
         head += &format!("X-SLURM-USER-NAME: {user}\r\nX-SLURM-USER-TOKEN: {token}\r\n");
@@ -255,7 +255,7 @@ fn parse(bytes: &[u8], is_all: bool) -> Result<Option<Response>, String> {
     let status =
         first.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)?.parse().ok());
     let Some(status) = status else {
-        return Err(format!("'{}' is no HTTP", first.chars().take(60).collect::<String>()));
+        return Err(format!("'{}' is not HTTP", first.chars().take(60).collect::<String>()));
     };
     let (mut length, mut is_chunked) = (None, false);
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
@@ -282,7 +282,7 @@ fn unchunk(mut rest: &[u8]) -> Result<Option<Vec<u8>>, String> {
         let line = String::from_utf8_lossy(&rest[..end]).into_owned();
         let digits = line.split(';').next().unwrap_or_default().trim();
         let size = usize::from_str_radix(digits, 16)
-            .map_err(|_| format!("'{digits}' is no length of a chunk"))?;
+            .map_err(|_| format!("'{digits}' is not the length of a chunk"))?;
         let begin = end + 2;
         let Some(chunk) = size.checked_add(begin).and_then(|end| rest.get(begin..end)) else {
             return Ok(None);

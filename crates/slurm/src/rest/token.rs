@@ -77,7 +77,7 @@ impl Credentials {
                 Some(Err(unread)) => Err(unread),
                 Some(Ok(_)) => Err(SlurmError::Denied {
                     what: format!("the token of {}", self.user),
-                    text: format!("it is worn out, and no other can be made: {made}"),
+                    text: format!("it has expired, and a new one cannot be made: {made}"),
                 }),
             },
         }
@@ -180,7 +180,10 @@ mod tests {
         fs::write(&scontrol, "#!/bin/sh\necho 'permission denied' >&2\nexit 1\n").unwrap();
         let alone = Credentials::new("ann", Some(file));
         let error = alone.token(&commands).unwrap_err();
-        assert!(error.to_string().contains("worn out, and no other can be made"), "{error}");
+        assert!(
+            error.to_string().contains("it has expired, and a new one cannot be made"),
+            "{error}"
+        );
         assert!(!format!("{alone:?}").contains("exp"));
     }
 }

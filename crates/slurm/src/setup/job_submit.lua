@@ -84,7 +84,7 @@ local function read_words(comment)
         elseif key == "slowdown" then
           local share = string.match(value, "^(%d+)%%$") or string.match(value, "^(%d+%.%d+)%%$")
           if not share or tonumber(share) > 1000 then
-            wrong = "is no slowdown; use a percentage from 0% to 1000%, such as slowdown=10%"
+            wrong = "is not a slowdown; use a percentage from 0% to 1000%, such as slowdown=10%"
           end
         elseif key == "nodes" then
           local low, high = string.match(value, "^(%d+)%-(%d+)$")
@@ -93,15 +93,15 @@ local function read_words(comment)
             high = low
           end
           if not low or tonumber(low) < 1 or tonumber(high) < tonumber(low) or tonumber(high) > 999999 then
-            wrong = "is no number of nodes; use one number or two, such as nodes=4-16"
+            wrong = "is not a number of nodes; use one number or two, such as nodes=4-16"
           else
             words.fewest, words.most = tonumber(low), tonumber(high)
           end
         else
-          wrong = "is nothing that Busbar knows; it knows app=NAME, slowdown=PERCENT%, nodes=MIN-MAX and malleable"
+          wrong = "is unknown; valid: app=NAME, slowdown=PERCENT%, nodes=MIN-MAX and malleable"
         end
         if not wrong and words[key] ~= nil then
-          wrong = "says something a second time; say it once"
+          wrong = "is given twice; keep one"
         end
         if wrong then
           return nil, "busbar: '" .. word .. "' in the comment " .. wrong
@@ -292,7 +292,7 @@ function busbar_submit(job_desc, part_list, submit_uid)
     return slurm.ERROR
   end
   if given(job_desc.het_job_offset) then
-    slurm.log_user("busbar: heterogeneous jobs are not handled; submit the parts as jobs of their own")
+    slurm.log_user("busbar: heterogeneous jobs are not supported; submit the parts as separate jobs")
     return slurm.ERROR
   end
   if MODE == "steer" then

@@ -29,7 +29,7 @@ pub(super) fn mistake(layers: &[Layer]) -> Option<String> {
             return Some("a layer needs nodes and watts".to_owned());
         }
         if let Some(twice) = layer.nodes.names().iter().find(|name| !seen.insert((*name).clone())) {
-            return Some(format!("node {twice} is in two layers; name it in one of them"));
+            return Some(format!("node {twice} is in two layers; keep it in one"));
         }
     }
     None

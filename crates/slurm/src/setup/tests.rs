@@ -102,7 +102,7 @@ fn layers_are_for_admit_and_have_each_node_once() {
     assert!(!text.contains("@LAYERED@"));
     assert!(job_submit(&Site::new(Mode::Steer)).contains("local LAYERED = \"\""));
     site.layers[1].nodes = "n[8-16]".parse().unwrap();
-    assert_eq!(site.mistake().unwrap(), "node n8 is in two layers; name it in one of them");
+    assert_eq!(site.mistake().unwrap(), "node n8 is in two layers; keep it in one");
     site.licence = RESOURCE.to_owned();
     assert!(site.mistake().unwrap().contains("cannot be called 'watts'"));
     let steered = Site { layers: two_racks(), ..Site::new(Mode::Steer) };

@@ -105,7 +105,7 @@ macro_rules! take {
 
 take!(budget, Budget, PowerState, "The power budget and its use.");
 take!(forecast, Forecast, Forecast, "A forecast.");
-take!(finished, Finished, Finished, "Jobs that are over.");
-take!(usage, Usage, Usage, "What jobs took that are over.");
+take!(finished, Finished, Finished, "Finished jobs.");
+take!(usage, Usage, Usage, "The energy of finished jobs.");
 take!(history, History, Vec<HistoryLine>, "Lines of the history.");
-take!(done, Done, Vec<Answer>, "What came of a change to jobs.");
+take!(done, Done, Vec<Answer>, "The result of a change to jobs.");

@@ -1,4 +1,4 @@
-//! What a request brings, or an error in the form of all others.
+//! The parameters and the body of a request, or an error in the common form.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use busbar_live::wire::Object;

@@ -1,4 +1,4 @@
-//! What has been: decisions and events, jobs that are over, what they took, and the power of the past.
+//! The history: decisions and events, finished jobs, their energy, and the past power.
 
 pub(super) mod events;
 pub(super) mod jobs;

@@ -147,7 +147,7 @@ pub(crate) async fn submit(
     path = "/api/v2/jobs/{job}/cancel",
     operation_id = "cancel_job",
     tag = "jobs", params(Number), security(("token" = [])),
-    responses((status = 200, description = "What came of it, for each job", body = Vec<Answer>), ApiError)
+    responses((status = 200, description = "The result for each job", body = Vec<Answer>), ApiError)
 )]
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
@@ -163,7 +163,7 @@ pub(crate) async fn cancel(
     path = "/api/v2/jobs/{job}/hold",
     operation_id = "hold_job",
     tag = "jobs", params(Number), security(("token" = [])),
-    responses((status = 200, description = "What came of it, for each job", body = Vec<Answer>), ApiError)
+    responses((status = 200, description = "The result for each job", body = Vec<Answer>), ApiError)
 )]
 pub(crate) async fn hold(
     State(app): State<Arc<App>>,
@@ -179,7 +179,7 @@ pub(crate) async fn hold(
     path = "/api/v2/jobs/{job}/release",
     operation_id = "release_job",
     tag = "jobs", params(Number), security(("token" = [])),
-    responses((status = 200, description = "What came of it, for each job", body = Vec<Answer>), ApiError)
+    responses((status = 200, description = "The result for each job", body = Vec<Answer>), ApiError)
 )]
 pub(crate) async fn release(
     State(app): State<Arc<App>>,

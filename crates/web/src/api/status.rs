@@ -29,7 +29,7 @@ pub(crate) async fn status(
     Ok(app.read(Question::Status, &caller).await?.response())
 }
 
-/// Who asks.
+/// The identity of the client.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct WhoAmI {
     /// What they may do.

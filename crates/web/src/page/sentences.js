@@ -84,7 +84,7 @@ function allotmentWords({ nodes, power_w: power, speed, cap_w: cap }) {
 }
 
 function endWords(end) {
-  if (end === "lost") return "its end is not known";
+  if (end === "lost") return "its exit code is unknown";
   const [[kind, value]] = Object.entries(end);
   return { exited: `exit code ${value}`, signalled: `ended by signal ${value}`, failed: `could not be run: ${value}` }[kind] ?? kind;
 }

@@ -14,7 +14,7 @@ const TABLES: &[(&[&str], &str, &str)] = &[
     (&["application", "nodes"], "profiles of applications", "read it with 'busbar profile import'"),
 ];
 
-const NOT_READ: &str = "name the log that it was made from";
+const NOT_READ: &str = "use the log that it was made from";
 
 /// The table with this heading.
 pub(super) fn kind(heading: &[u8]) -> Option<FileKind> {

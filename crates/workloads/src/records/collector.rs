@@ -33,7 +33,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// How many there are.
+    /// Their number.
     pub(super) fn count(&self) -> u64 {
         self.count
     }

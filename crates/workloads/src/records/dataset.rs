@@ -140,11 +140,11 @@ impl Reader for Dataset {
     fn take(&mut self, line: &[u8], into: &mut Collector) -> Result<Read, Trouble> {
         let Some(columns) = &self.columns else {
             let read = Columns::read(self.format, line);
-            let read = read.unwrap_or_else(|| Err("the first line is no heading".to_owned()));
+            let read = read.unwrap_or_else(|| Err("the first line is not a heading".to_owned()));
             self.columns = Some(read.map_err(Trouble::Heading)?);
             return Ok(Read::Heading);
         };
-        let line = std::str::from_utf8(line).map_err(|_| Defect::Form("the line is no text"))?;
+        let line = std::str::from_utf8(line).map_err(|_| Defect::Form("the line is not text"))?;
         let fields = quoting::split(line, columns.separator)
             .map_err(|_| Defect::Form("quotes do not match: the line is cut off"))?;
         let (found, expected) = (fields.len(), columns.count);

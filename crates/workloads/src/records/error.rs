@@ -23,7 +23,7 @@ pub enum Defect {
         "{found} fields instead of {expected}: the line is cut off, or a separator stands in a field"
     )]
     Fields {
-        /// How many there are.
+        /// Their number.
         found: usize,
         /// How many the heading has.
         expected: usize,
@@ -32,7 +32,7 @@ pub enum Defect {
     #[error("{0}")]
     Form(&'static str),
     /// A field is no time.
-    #[error("field '{field}': '{text}' is no time")]
+    #[error("field '{field}': '{text}' is not a time")]
     NotATime {
         /// The field.
         field: &'static str,
@@ -40,7 +40,7 @@ pub enum Defect {
         text: String,
     },
     /// A field is no number.
-    #[error("field '{field}': '{text}' is not what it should be")]
+    #[error("field '{field}': '{text}' is invalid")]
     Unreadable {
         /// The field.
         field: &'static str,
@@ -88,7 +88,7 @@ pub enum ImportError {
     },
     /// The beginning is that of no layout.
     #[error(
-        "{file}, line {line}: these are no records that Busbar knows; there are {}; name one with --format",
+        "{file}, line {line}: the format of these records is unknown; known formats are {}; name one with --format",
         Format::listed()
     )]
     UnknownFormat {
@@ -109,7 +109,7 @@ pub enum ImportError {
     },
     /// The records begin as JSON, but are none from here on.
     #[error(
-        "{file}, line {line}, column {column}: this is no valid JSON: {why}; dump the records again"
+        "{file}, line {line}, column {column}: this is not valid JSON: {why}; dump the records again"
     )]
     Syntax {
         /// The path as given.
@@ -118,24 +118,24 @@ pub enum ImportError {
         line: usize,
         /// Where in the line, from 1.
         column: usize,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
     /// A record cannot be used, and that was not to happen.
     #[error(
-        "{file}, line {line}: {defect}; mend the record, or leave out --strict to have such records counted and left out"
+        "{file}, line {line}: {defect}; correct the record, or leave out --strict to count and skip such records"
     )]
     Defect {
         /// The path as given.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The reason.
         defect: Defect,
     },
     /// The same run stands in the records more than once, and that was not to happen.
     #[error(
-        "{count} runs stand in the records more than once; leave out --strict to have such records counted and left out"
+        "{count} jobs are in the records more than once; leave out --strict to count and skip such records"
     )]
     Duplicates {
         /// How many too many.
@@ -144,15 +144,15 @@ pub enum ImportError {
     /// There is no such time zone.
     #[error("there is no time zone '{name}'; write a name such as Europe/Berlin or UTC")]
     UnknownZone {
-        /// What was written.
+        /// The text as written.
         name: String,
     },
     /// No run was in a partition of this name.
     #[error(
-        "--partition: no run in the records was in the partition '{wanted}'{hint} there are {names}"
+        "--partition: no job in the records ran in the partition '{wanted}'{hint} there are {names}"
     )]
     NoPartition {
-        /// What was asked for.
+        /// The requested value.
         wanted: String,
         /// What may have been meant, in words.
         hint: String,

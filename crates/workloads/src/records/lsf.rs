@@ -31,7 +31,7 @@ impl Reader for Lsf {
     fn take(&mut self, line: &[u8], into: &mut Collector) -> Result<Read, Trouble> {
         if !line.starts_with(FINISH) {
             if !is_record(line) {
-                return Err(Defect::Form("the line is no record of lsb.acct").into());
+                return Err(Defect::Form("the line is not a record of lsb.acct").into());
             }
             into.intake.skipped_other += 1;
             return Ok(Read::Record);

@@ -26,13 +26,13 @@ pub struct NodesSeen {
 #[non_exhaustive]
 pub enum NodeDoubt {
     /// Some records have no number of nodes.
-    #[error("they do not say on how many nodes {0} jobs ran")]
+    #[error("the number of nodes of {0} jobs is missing")]
     NotCounted(u64),
     /// Some jobs ran on parts of nodes.
-    #[error("{0} jobs ran on parts of nodes, which others could use")]
+    #[error("{0} jobs ran on shared nodes")]
     Shared(u64),
     /// The nodes of partitions differ.
-    #[error("the nodes of partitions differ ({0}); --partition takes the jobs of one")]
+    #[error("the nodes of partitions differ ({0}); --partition selects one")]
     SeveralKinds(String),
     /// No job has a measured power.
     #[error("no job on whole nodes has a measured energy")]
@@ -49,10 +49,10 @@ impl NodesSeen {
             let why = self
                 .doubt
                 .as_ref()
-                .map_or("nothing is known of nodes".to_owned(), |doubt| doubt.to_string());
+                .map_or("the nodes are unknown".to_owned(), |doubt| doubt.to_string());
             machine.remarks.push(format!(
-                "the records do not tell what machine this was: {why}. Each of the {processors} processors counts as a node of \
-                 {}; a machine file says what yours are ('busbar machine init')",
+                "the records do not describe the machine: {why}. Each of the {processors} processors counts as a \
+                node of {}; describe your nodes in a machine file ('busbar machine init')",
                 machine.node_power
             ));
             return Ok(machine);
@@ -65,9 +65,8 @@ impl NodesSeen {
         // What idle nodes draw is in no record. Without it, what is drawn is what jobs were measured to draw.
         machine.details.idle = Some(Watts::ZERO);
         machine.remarks.push(format!(
-            "the machine is that of the records: {nodes} nodes of {per_node} processors, the most that were busy at once, of \
-             {power} each, the most that a job was measured to draw on its nodes in the mean. What idle nodes and the rest \
-             draw is not known, and counts as nothing; --machine FILE says what it is"
+            "the machine is that of the records: {nodes} nodes of {per_node} processors, the most that were busy \
+            at once, of {power} each, the highest measured mean power of a job per node. The power of idle nodes and of the rest of the machine is unknown and counts as zero; --machine FILE gives it"
         ));
         Ok(machine)
     }

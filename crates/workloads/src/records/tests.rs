@@ -287,8 +287,8 @@ fn mistakes_stop_an_import_that_is_strict() {
     for (line, why) in [
         ("2|2|al\n", "records.txt, line 3: 3 fields instead of 12"),
         (&good.replace("T12:01:00", "noon"), "line 3: field 'End': '2024-03-15noon' is no time"),
-        (&good.replace("1|1|", "x|x|"), "line 3: field 'JobID': 'x' is not what it should be"),
-        (good, "1 runs stand in the records more than once"),
+        (&good.replace("1|1|", "x|x|"), "line 3: field 'JobID': 'x' is invalid"),
+        (good, "1 jobs are in the records more than once"),
     ] {
         let error = strict(&format!("{HEADING}{good}{line}"));
         assert!(error.contains(why), "{error}");
@@ -302,7 +302,9 @@ fn mistakes_stop_an_import_that_is_strict() {
 #[test]
 fn what_is_no_record_at_all() {
     let fails = |text: &str| import(text, Options::default()).unwrap_err().to_string();
-    assert!(fails("hello\n").contains("records.txt, line 1: these are no records"));
+    assert!(
+        fails("hello\n").contains("records.txt, line 1: the format of these records is unknown")
+    );
     assert!(fails("\n\n1 2 3\n").contains("line 3"));
     assert!(fails("JobID|State\n1|COMPLETED\n").contains("there is no column Submit"));
     assert!(fails(HEADING).contains("no run in the records"));

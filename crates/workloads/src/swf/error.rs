@@ -40,8 +40,8 @@ pub enum SwfError {
     },
     /// The log opens with more comments than any does.
     #[error(
-        "the log '{file}': the comments up to line {line} take more than {} MiB, so this is not the log it should \
-         be; check the file, or take some of them out",
+        "the log '{file}': the comments up to line {line} take more than {} MiB, so this is probably not a log; \
+        check the file, or remove some of them",
         LARGEST_HEADER >> 20
     )]
     LargeHeader {
@@ -52,8 +52,8 @@ pub enum SwfError {
     },
     /// A line is not a record.
     #[error(
-        "{file}, line {line}, field {field} ({name}): {problem}; mend the line, or leave such \
-         lines out and count them: 'busbar workload convert --skip-bad-records' writes the rest",
+        "{file}, line {line}, field {field} ({name}): {problem}; correct the line, or skip and count such lines: \
+        'busbar workload convert --skip-bad-records' writes the rest",
         name = field_name(*field)
     )]
     Malformed {
@@ -63,7 +63,7 @@ pub enum SwfError {
         line: usize,
         /// The field, from 1; 19 where there is one too many.
         field: usize,
-        /// What is wrong with it.
+        /// The reason.
         problem: Problem,
     },
     /// Nothing in the log can be simulated.

@@ -188,7 +188,7 @@ fn repeated_numbers(jobs: &[Job]) -> u64 {
 }
 
 /// How many records to make room for: as many as there are lines, to judge by the beginning, but
-/// never more than fit in so many bytes.
+/// never more than fit in this many bytes.
 fn expected_records(bytes: &[u8]) -> usize {
     const SAMPLE: usize = 1 << 16;
     const SHORTEST_RECORD: usize = 2 * FIELDS;

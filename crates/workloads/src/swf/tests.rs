@@ -320,8 +320,8 @@ fn what_a_job_cannot_hold_is_out_of_range() {
 
 #[test]
 fn messages_say_where_what_and_what_to_do() {
-    let remedy = "; mend the line, or leave such lines out and count them: 'busbar workload convert \
-                  --skip-bad-records' writes the rest";
+    let remedy = "; correct the line, or skip and count such lines: 'busbar workload convert --skip-bad-records' \
+    writes the rest";
     let long = "x".repeat(41);
     let shortened = format!("'{}…' is not a number", "x".repeat(40));
     let cases = [

@@ -65,8 +65,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         if earliest < first {
             let shown = lines.len();
             warn(&format!(
-                "the history is cut: these are its last {shown} lines, from line {first} on; \
-                 'busbar history --after {} -n {shown}' shows the first ones, and so on",
+                "only the last {shown} lines are shown, from line {first} on; 'busbar history --after {} -n \
+                {shown}' shows earlier ones",
                 earliest - 1
             ));
         }
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         if let Some(last) = last.filter(|_| arguments.after.is_some())
             && !ask(Some(last), 1)?.is_empty()
         {
-            warn(&format!("the history is cut; --after {last} goes on"));
+            warn(&format!("there are more lines; --after {last} shows them"));
         }
         return Ok(());
     }
@@ -116,7 +116,7 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
             format!("the daemon started, version {version}, policy {policy}")
         }
         EventKind::Stopped => "the daemon stopped; jobs run on".to_owned(),
-        EventKind::Limit { power: None, .. } => "there is no limit".to_owned(),
+        EventKind::Limit { power: None, .. } => "the limit was removed".to_owned(),
         EventKind::Limit { power: Some(limit), base } => {
             format!(
                 "the limit is {}, of which the machine itself draws {}",
@@ -162,7 +162,7 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
         EventKind::Node { node, name, state, switched: None } => {
             let node = name.clone().unwrap_or_else(|| node.to_string());
             match state {
-                NodeState::Awaited => format!("node {node} is awaited"),
+                NodeState::Awaited => format!("node {node} is expected"),
                 NodeState::Up => format!("node {node} is in service"),
                 NodeState::Drained { reason } => format!("no job starts on node {node}: {reason}"),
                 NodeState::Down { reason } => format!("node {node} is down: {reason}"),
@@ -174,7 +174,7 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
             format!("job {job} {origin} to consume {energy}, {power} on average")
         }
         EventKind::Suspended { job } => format!("job {job} is suspended"),
-        EventKind::Resumed { job } => format!("job {job} goes on as before"),
+        EventKind::Resumed { job } => format!("job {job} is resumed"),
         EventKind::Ending { job, reason, forced, by } => {
             let how = if *forced { "is ended by force" } else { "is asked to end" };
             format!("job {job} {how}: {reason}{}", by_whom(*by))

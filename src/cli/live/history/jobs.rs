@@ -12,10 +12,10 @@ use crate::live::finished::{FinishedJob, FinishedQuery, MOST_JOBS};
 use crate::live::wire::{Reply, Request, State};
 use crate::report::{Side, human_energy};
 
-/// List finished jobs: today's, unless you say otherwise; your own, or all if you are an operator
+/// List finished jobs, by default today's: your own, or all if you are an operator
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Times are today, yesterday, now, 7d or 2h (so long ago), 14:30, 2026-11-18 or 2026-11-18T14:30.
+    after_help = "Times are today, yesterday, now, 7d or 2h (ago), 14:30, 2026-11-18 or 2026-11-18T14:30.
 
 Examples:
   busbar history jobs
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(short = 'A', long, value_name = "ACCOUNT")]
     account: Option<String>,
 
-    /// Only jobs that ended so; may be repeated or separated by commas
+    /// Only jobs in this state; may be repeated or separated by commas
     #[arg(short, long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<EndState>,
 
@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "JOB")]
     job: Option<JobName>,
 
-    /// Number of jobs: the latest ones
+    /// Show only the latest N jobs
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1000,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
@@ -64,16 +64,16 @@ pub(super) struct Arguments {
 /// How a job can have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum EndState {
-    /// With exit code 0
+    /// It exited with code 0
     Completed,
-    /// With another exit code or by a signal, or it could not be run
+    /// It exited with another code or by a signal, or could not be started
     Failed,
-    /// At its time limit
+    /// It was ended at its time limit
     #[value(alias = "timeout", alias = "timed_out")]
     TimedOut,
-    /// Cancelled, or dropped
+    /// It was cancelled, or dropped by the policy
     Cancelled,
-    /// In an unknown way
+    /// It ended in an unknown way
     Lost,
 }
 
@@ -101,7 +101,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.daemon.show(&jobs, |jobs| describe(jobs, terminal_width()))?;
     if is_cut {
         let shown = jobs.len();
-        warn(&format!("these are the latest {shown} jobs; -n shows more, --until earlier ones"));
+        warn(&format!(
+            "only the latest {shown} jobs are shown; -n shows more, --until earlier ones"
+        ));
     }
     Ok(())
 }

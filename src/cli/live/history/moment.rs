@@ -14,7 +14,7 @@ pub(super) struct Moment(pub(super) i64);
 pub(super) fn parse(text: &str) -> Result<Moment, String> {
     at(text, &Timestamp::now().to_zoned(TimeZone::system())).map(Moment).ok_or_else(|| {
         format!(
-            "'{text}' is not a time; write today, yesterday, now, 7d or 2h (so long ago), 14:30, \
+            "'{text}' is not a time; write today, yesterday, now, 7d or 2h (ago), 14:30, \
              2026-11-18 or 2026-11-18T14:30"
         )
     })

@@ -1,4 +1,4 @@
-//! `busbar history users` and `busbar history accounts`: what finished jobs took.
+//! `busbar history users` and `busbar history accounts`: the energy of finished jobs.
 
 use clap::Args;
 
@@ -36,7 +36,7 @@ pub(super) struct Accounts {
 #[derive(Debug, Args)]
 #[group(skip)]
 struct Period {
-    /// First day: today, yesterday, 7d (so long ago) or 2026-11-18 [default: thirty days up to the last one]
+    /// First day: today, yesterday, 7d (ago) or 2026-11-18 [default: thirty days up to the last one]
     #[arg(short = 'S', long, value_name = "DAY", value_parser = moment::parse)]
     since: Option<Moment>,
 

@@ -41,10 +41,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, users: &Users) {
         Tab::Jobs => frame.render_widget(jobs(view, users), list),
         Tab::Nodes => frame.render_widget(nodes(view), list),
     }
-    let pause = if view.is_paused { "paused; space goes on" } else { "space pauses" };
+    let pause = if view.is_paused { "paused; space resumes" } else { "space pauses" };
     let other = if view.tab == Tab::Jobs { "n nodes" } else { "n jobs" };
     frame.render_widget(
-        Paragraph::new(format!("q leaves   {other}   ↑↓ scroll   {pause}")).dim(),
+        Paragraph::new(format!("q quits   {other}   ↑↓ scroll   {pause}")).dim(),
         keys,
     );
 }

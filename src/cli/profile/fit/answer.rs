@@ -1,4 +1,4 @@
-//! What came of a fit, for people and for programs.
+//! The result of a fit, as text and as JSON.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::cli::profile::counted;
 use crate::profile::fit::{Silence, Spread as Sizes};
 use crate::report::{Facts, Side, Spread, boxes, columns};
 
-/// What came of it, in JSON. Errors are shares of what was measured.
+/// The result of a fit, in JSON. Errors are shares of what was measured.
 #[derive(Serialize)]
 struct Answer<'a> {
     application: &'a str,
@@ -36,7 +36,7 @@ pub(super) struct Quartiles {
     max: f64,
 }
 
-/// Power that was drawn beyond what was predicted.
+/// Power beyond the prediction.
 #[derive(Serialize)]
 struct NotForeseen {
     /// The share of rows at which it is more than a tenth of what was drawn.
@@ -102,14 +102,14 @@ impl FitReport<'_> {
         }
         let compared = match &self.errors {
             Some(errors) => format!("with {}", counted(errors.points, "other row")),
-            None if trained_on == measured => "with nothing: there is no other row".to_owned(),
+            None if trained_on == measured => "with nothing: no row is left".to_owned(),
             None => "with nothing".to_owned(),
         };
         facts.add("compared", compared);
         let Silence { uncovered, beyond_measure } = self.silence;
         for (count, why) in [
             (uncovered, "unlike all training rows; see --train"),
-            (beyond_measure, "beyond all measure"),
+            (beyond_measure, "prediction too large"),
         ] {
             if count > 0 {
                 facts.add("", format!("no prediction: {} ({why})", counted(count, "row")));
@@ -125,10 +125,10 @@ impl FitReport<'_> {
             facts.add(
                 "saved",
                 match (saved.added + saved.replaced, saved.replaced) {
-                    (0, _) => "nothing: no combination is left to predict".to_owned(),
+                    (0, _) => "nothing: all combinations were measured".to_owned(),
                     (count, 0) => counted(count, "predicted row"),
                     (count, earlier) => format!(
-                        "{}, {earlier} in place of earlier ones",
+                        "{}, {earlier} of them replace earlier ones",
                         counted(count, "predicted row")
                     ),
                 },
@@ -143,7 +143,7 @@ impl FitReport<'_> {
         text
     }
 
-    /// How far predictions are off to either side, in per cent of what was measured.
+    /// The errors of predictions, in per cent of the measured values.
     fn deviations(&self) -> [Spread; 2] {
         let trained_on = self.model.trained_on();
         let (mut times, mut powers) = (Vec::new(), Vec::new());

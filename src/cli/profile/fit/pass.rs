@@ -1,6 +1,5 @@
-//! `busbar profile fit --model pass`: the parameters of PASS, and how far it is off.
-//!
-//! PASS knows no cores, so the fit is for the rows with one number of them.
+//! `busbar profile fit --model pass`: the parameters and the error of PASS.
+//! PASS does not model cores, so the fit uses rows with one number of cores.
 
 use std::collections::BTreeSet;
 
@@ -16,23 +15,22 @@ use crate::profile::fit::{Spread, choose};
 use crate::profile::{Profile, Row};
 use crate::report::{Facts, Side, boxes, columns};
 
-/// What came of it.
+/// The result of a fit.
 struct PassReport<'a> {
     arguments: &'a Arguments,
     application: &'a str,
     cores: u32,
-    /// How many measured rows have so many cores.
+    /// How many measured rows have this many cores.
     measured: usize,
     fit: PassFit,
-    /// By how much of what was measured the model says more, on rows it was not trained on.
+    /// The relative errors on rows that the model was not trained on.
     deviations: Vec<f64>,
 }
 
 pub(super) fn run(arguments: &Arguments, profile: &Profile) -> anyhow::Result<()> {
     if arguments.save {
         bail!(
-            "--save stores time and power, and PASS says nothing about power; save with --model \
-             polynomial"
+            "--save stores time and power, and PASS does not model power; save with --model polynomial"
         );
     }
     let cores = cores(arguments.cores, profile)?;
@@ -70,10 +68,7 @@ fn cores(asked: Option<u32>, profile: &Profile) -> anyhow::Result<u32> {
     match asked {
         Some(cores) if !all.contains(&cores) => {
             let all: Vec<String> = all.iter().map(u32::to_string).collect();
-            bail!(
-                "there is no measured row with {cores} cores; there are rows with {}",
-                all.join(", ")
-            )
+            bail!("no measured row has {cores} cores; there are rows with {}", all.join(", "))
         }
         asked => Ok(asked.unwrap_or(most)),
     }
@@ -87,7 +82,7 @@ fn sample(row: &Row) -> Sample {
     }
 }
 
-/// What came of it, in JSON. Errors are shares of what was measured.
+/// The result of a fit, in JSON. Errors are shares of what was measured.
 #[derive(Serialize)]
 struct Answer<'a> {
     application: &'a str,
@@ -178,11 +173,11 @@ impl PassReport<'_> {
             false => String::new(),
         };
         facts.add("application", self.application.to_owned());
-        facts.add("model", "PASS, of time alone".to_owned());
+        facts.add("model", "PASS, for time only".to_owned());
         let rows = format!("{trained_on} of {} measured rows with {cores}{chosen}", self.measured);
         facts.add("trained on", rows);
         let lowest = self.fit.pass.throttling.lowest_watts();
-        facts.add("lowest cap", format!("{lowest} W; nothing is said about lower ones"));
+        facts.add("lowest cap", format!("{lowest} W; the model does not cover lower caps"));
         let mut text = facts.text();
         text += &format!("\n{}\n", parameters(&self.fit.estimates));
 
@@ -200,7 +195,7 @@ impl PassReport<'_> {
     }
 }
 
-/// The parameters as people read them.
+/// The parameters as text.
 fn parameters(estimates: &Estimates) -> String {
     let lines = [
         ("time on one node, T1 (s)", estimates.one_node_seconds, 1),

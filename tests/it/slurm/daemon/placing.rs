@@ -97,7 +97,7 @@ fn slurm_places_jobs_within_what_their_users_ask_for() {
     let line = served.wait("a job that is set aside", || {
         served.line(waits).filter(|line| {
             let reason = line.reason.as_deref().unwrap_or("");
-            line.state == State::Waiting && reason.starts_with("Slurm does not place it")
+            line.state == State::Waiting && reason.starts_with("Slurm did not place it")
         })
     });
     assert_eq!(line.power, None);

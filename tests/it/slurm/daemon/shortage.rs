@@ -41,7 +41,7 @@ fn the_last_resort_suspends_resumes_and_cancels_on_slurm() {
     served.configure("last_resort = \"suspend\"", "last_resort = \"cancel\"");
     served.reload();
     served.wait("the new configuration", || {
-        served.log().contains("configuration read again").then_some(())
+        served.log().contains("configuration reloaded").then_some(())
     });
     served.set_budget("250W");
     is_in(second, JobState::Cancelled);

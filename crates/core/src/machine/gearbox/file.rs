@@ -61,7 +61,7 @@ fn gears(entries: &[Entry]) -> Result<Vec<Gear>, GearboxError> {
             (None, Some(slowdown)) => 1.0 / slowdown,
             (None, None) if is_last => 1.0,
             (None, None) => {
-                return Err(incomplete("has neither 'ghz' nor 'slowdown'; say how fast it is"));
+                return Err(incomplete("has neither 'ghz' nor 'slowdown'; give one of them"));
             }
         };
         let draw = match (entry.watts, entry.volts) {
@@ -73,7 +73,7 @@ fn gears(entries: &[Entry]) -> Result<Vec<Gear>, GearboxError> {
             }
             (None, Some(volts)) => Draw::Volts(volts),
             (None, None) => {
-                return Err(incomplete("has neither 'volts' nor 'watts'; say what a node draws"));
+                return Err(incomplete("has neither 'volts' nor 'watts'; give one of them"));
             }
         };
         Ok(Gear { ghz, draw, slowdown: entry.slowdown })

@@ -43,7 +43,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Jobs of a kind that ask for so many nodes and may have any of these numbers of them.
+    /// Jobs of a kind that ask for this many nodes and may have any of these numbers of them.
     pub(super) fn new(kind: &Kind, feed: &NodeCaps, asked: u32, nodes: &[u32]) -> Self {
         let parallelism = (kind.parallelism * f64::from(asked)).max(1.0);
         let scaling = Scaling::new(1.0, parallelism, kind.variation).ok();

@@ -1,4 +1,4 @@
-//! What feeds a node: the caps of its processor, and what everything else in it draws.
+//! The power of a node: the caps of its processor, and the power of its other parts.
 
 use crate::machine::Machine;
 use crate::units::Watts;
@@ -35,7 +35,7 @@ impl NodeCaps {
     }
 
     /// The nodes of a machine, of which nobody said how they are fed: divided as in the PARM paper,
-    /// with so many caps from half to all of the processor's power.
+    /// with this many caps from half to all of the processor's power.
     pub fn of(machine: &Machine, levels: u32) -> Self {
         let node = machine.node_power.milliwatts().max(2);
         let base = node * BASE_PER_THOUSAND / 1000;

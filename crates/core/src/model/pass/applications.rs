@@ -12,7 +12,7 @@ pub const STATIC_WATTS: f64 = 13.5;
 /// How one application responds to a cap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Application {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     cubic: f64,
     linear: f64,

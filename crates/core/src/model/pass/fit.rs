@@ -78,7 +78,7 @@ pub enum PassFitError {
     /// There are fewer samples than parameters.
     #[error("{samples} rows are too few for the {needed} parameters; give at least {needed}")]
     TooFew {
-        /// How many there are.
+        /// Their number.
         samples: usize,
         /// How many there must be.
         needed: usize,
@@ -88,7 +88,7 @@ pub enum PassFitError {
         "there are rows on {found} different numbers of nodes only; add rows until there are {needed}"
     )]
     TooFewNodeCounts {
-        /// How many there are.
+        /// Their number.
         found: usize,
         /// How many there must be.
         needed: usize,
@@ -96,7 +96,7 @@ pub enum PassFitError {
     /// How time grows under a cap has three parameters, beside the time without one.
     #[error("there are rows under {found} different caps only; add rows until there are {needed}")]
     TooFewCaps {
-        /// How many there are.
+        /// Their number.
         found: usize,
         /// How many there must be.
         needed: usize,
@@ -112,17 +112,17 @@ pub enum PassFitError {
     Unusable {
         /// Which one, from 1.
         row: usize,
-        /// What of it.
+        /// The field.
         field: &'static str,
-        /// What it is.
+        /// The quantity in question.
         value: f64,
     },
     /// The samples are so absurd that no law has such parameters.
-    #[error("the rows lead to parameters that cannot be: {0}")]
+    #[error("the rows lead to invalid parameters: {0}")]
     Absurd(#[from] OutOfRange),
 }
 
-/// So many steps are walked from every start, ...
+/// This many steps are walked from every start, ...
 const FIRST_STEPS: usize = 8;
 /// ... and from so many of them to the end.
 const FINALISTS: usize = 8;

@@ -1,4 +1,4 @@
-//! What a processor draws at a frequency, and at which frequency it runs under a cap.
+//! The power of a processor at a frequency, and its frequency under a cap.
 //!
 //! p = a·f³ + b·f + c, with f in GHz: c is drawn at any frequency, b·f is dynamic power at constant
 //! voltage, a·f³ that of a voltage that rises with frequency. The power left for speed is q = p − c.
@@ -64,7 +64,7 @@ impl PowerLaw {
         self.cubic * ghz.powi(3) + self.linear * ghz + self.constant
     }
 
-    /// The frequency at which so many watts are drawn. Nothing, if that is less than what is always
+    /// The frequency at which this many watts are drawn. Nothing, if that is less than what is always
     /// drawn, or no number.
     pub fn ghz(&self, watts: f64) -> Option<f64> {
         let left = watts - self.constant;

@@ -1,4 +1,4 @@
-//! What it costs a running job to change its number of nodes.
+//! The time that a running job needs to change its number of nodes.
 //!
 //! Its data has to move, and new nodes have to boot. The nodes of a job are a cuboid of a 3-D torus,
 //! and what moves has to pass the middle of the smaller of the two cuboids, the one before an
@@ -26,7 +26,7 @@ impl Resizing {
     /// Seconds more for each node that boots, as published.
     pub const BOOT_SECONDS_PER_NODE: f64 = 0.01904;
 
-    /// What is assumed where nobody says: links like those of a Blue Gene/P, and the published boot times.
+    /// The assumption by default: links like those of a Blue Gene/P, and the published boot times.
     pub const ASSUMED: Resizing = Resizing {
         link_megabytes_per_second: 425.0,
         boot_seconds: Resizing::BOOT_SECONDS,
@@ -36,7 +36,7 @@ impl Resizing {
     /// Data of a job that has to move when its number of nodes changes, for each node asked for.
     const MEGABYTES_PER_NODE: f64 = 512.0;
 
-    /// How long a job takes that asked for so many nodes.
+    /// How long a job takes that asked for this many nodes.
     pub fn time_of_job(&self, asked: u32, from: u32, to: u32) -> Span {
         let megabytes = f64::from(asked) * Resizing::MEGABYTES_PER_NODE;
         // Numbers of nodes are above zero, and no machine is so large that this fails.

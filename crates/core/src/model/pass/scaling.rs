@@ -64,12 +64,12 @@ impl Scaling {
         self.variation
     }
 
-    /// The time on so many nodes, also between whole ones, as a share of that on one, by A and σ.
+    /// The time on this many nodes, also between whole ones, as a share of that on one, by A and σ.
     pub fn share_of_one(nodes: f64, average_parallelism: f64, variation: f64) -> f64 {
         share_of_one_node(nodes, average_parallelism, variation / (2.0 * average_parallelism))
     }
 
-    /// The seconds on so many nodes, at full frequency. Nothing on no node.
+    /// The seconds on this many nodes, at full frequency. Nothing on no node.
     pub fn seconds(&self, nodes: u32) -> Option<f64> {
         let fixed = self.variation / (2.0 * self.average_parallelism);
         let share = share_of_one_node(f64::from(nodes), self.average_parallelism, fixed);

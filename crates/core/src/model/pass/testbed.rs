@@ -2,7 +2,7 @@
 //! with one processor of six cores, under the six caps of its experiments.
 //!
 //! How the applications respond to a cap is published ([`Application`]). How they scale is not:
-//! T₁, A and σ are made up, so that the five reach from codes that gain little beyond a dozen nodes
+//! T₁, A and σ are synthetic, so that the five reach from codes that gain little beyond a dozen nodes
 //! to codes that use nearly all of them. Each time is off by up to 2 % in either direction, as
 //! measured ones are. The draw is that of the processors alone, as everywhere in profiles; what the
 //! rest of a node draws (56 W there) is for who plans with it. It is exact: the cap, or what the
@@ -25,7 +25,7 @@ pub const CORES: u32 = 6;
 /// The largest error of a time, as a share.
 const LARGEST_ERROR: f64 = 0.02;
 
-/// The applications with T₁ in seconds, A and σ, which are made up.
+/// The applications with T₁ in seconds, A and σ, which are synthetic.
 const SCALINGS: [(Application, f64, f64, f64); 5] = [
     (Application::LEAN_MD, 5400.0, 30.0, 0.4),
     (Application::WAVE2D, 3000.0, 24.0, 0.8),

@@ -37,7 +37,7 @@ pub enum ProfiledError {
         cap: Watts,
         /// Sockets of a node of the machine.
         sockets: u32,
-        /// What a node draws at most.
+        /// The highest power of a node.
         node_power: Watts,
     },
     /// A job does not say which application it runs.

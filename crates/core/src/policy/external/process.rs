@@ -55,15 +55,13 @@ pub(super) enum Fault {
     #[error("the program wrote a line of more than {} MiB; write one JSON object per line", LONGEST_ANSWER >> 20)]
     TooLong,
     /// It wrote more than an answer.
-    #[error(
-        "the program wrote a line that nobody asked for, '{0}'; write exactly one line per question"
-    )]
+    #[error("the program wrote an unexpected line, '{0}'; write exactly one line per question")]
     Unasked(String),
     /// The pipes broke.
-    #[error("the program cannot be talked to: {0}")]
+    #[error("communication with the program failed: {0}")]
     Pipe(io::Error),
     /// An answer makes no sense.
-    #[error("the program answered '{line}', which makes no sense: {why}")]
+    #[error("the program answered '{line}', which is invalid: {why}")]
     Answer { line: String, why: String },
     /// It speaks another version of the protocol.
     #[error("the program speaks version {theirs} of the protocol, and this Busbar version {ours}")]
@@ -200,17 +198,17 @@ fn not_started(program: &str, error: &io::Error) -> String {
     let (is_path, is_there) = (program.contains('/'), Path::new(program).is_file());
     match error.kind() {
         ErrorKind::NotFound if is_path && is_there => {
-            "the interpreter that its first line names (#!) is not there".to_owned()
+            "the interpreter in its first line (#!) does not exist".to_owned()
         }
         ErrorKind::NotFound if is_path => {
-            "there is no such file; paths are relative to the present folder".to_owned()
+            "no such file; paths are relative to the current folder".to_owned()
         }
-        ErrorKind::NotFound if is_there => format!(
-            "no folder of PATH has it; for the file in the present folder, write ./{program}"
-        ),
+        ErrorKind::NotFound if is_there => {
+            format!("it is not in PATH; for the file in the current folder, write ./{program}")
+        }
         ErrorKind::NotFound => "no folder of PATH has it".to_owned(),
         ErrorKind::PermissionDenied => format!(
-            "it may not be executed; make it executable (chmod +x {program}), or name its interpreter \
+            "it is not executable; make it executable (chmod +x {program}), or name its interpreter \
              (external(python3 {program}))"
         ),
         _ => format!("{error}; a script needs a first line such as #!/usr/bin/env python3"),

@@ -237,7 +237,7 @@ impl<'de> Deserialize<'de> for Named {
             }
 
             fn visit_u64<E: de::Error>(self, job: u64) -> Result<Named, E> {
-                let job = u32::try_from(job).map_err(|_| E::custom("no job has such a number"))?;
+                let job = u32::try_from(job).map_err(|_| E::custom("not a valid job number"))?;
                 Ok(Named { job: JobId(job), point: 0 })
             }
 
@@ -263,8 +263,9 @@ impl Answer {
     pub(super) fn parse(line: &str) -> Result<Self, String> {
         let answer: Answer = parsed(line)?;
         if answer.wake_s.is_some() && answer.wake().is_none() {
-            return Err("wake_s: it is no time of the simulation; write seconds, or leave it out"
-                .to_owned());
+            return Err(
+                "wake_s: not a valid simulation time; write seconds, or leave it out".to_owned()
+            );
         }
         Ok(answer)
     }
@@ -280,7 +281,7 @@ impl Answer {
 fn parsed<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
     // A list would be taken for the values of an object without their keys.
     if !line.trim_start().starts_with('{') {
-        return Err("a line has to be one JSON object, from '{' to '}'".to_owned());
+        return Err("a line must be one JSON object, from '{' to '}'".to_owned());
     }
     let mut deserializer = serde_json::Deserializer::from_str(line);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
@@ -334,9 +335,9 @@ mod tests {
                 "start[0]: invalid type: string \"a\", expected the number of a job, or {",
             ),
             (r#"{"start": [-1]}"#, "start[0]"),
-            (r#"{"start": [5000000000]}"#, "no job has such a number"),
+            (r#"{"start": [5000000000]}"#, "not a valid job number"),
             (r#"{"drop": [1.5]}"#, "drop[0]"),
-            (r#"{"wake_s": -3}"#, "wake_s: it is no time of the simulation"),
+            (r#"{"wake_s": -3}"#, "wake_s: not a valid simulation time"),
             (r#"{"wake_s": 1e300}"#, "wake_s"),
             ("[]", "one JSON object"),
         ] {

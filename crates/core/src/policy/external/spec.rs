@@ -35,7 +35,7 @@ pub struct ExternalSpec {
     /// What the program would do to jobs if it may. By default it starts jobs under caps, since power is what
     /// budgets are about.
     pub wants: Freedoms,
-    /// What the program is told of jobs, where nobody says otherwise.
+    /// What the program is told of jobs, unless given otherwise.
     pub believes: Published,
 }
 
@@ -53,8 +53,8 @@ impl ExternalSpec {
         }
         if command.contains(['\'', '"', ',']) || !has_pairs(command) {
             return Err(wrong(
-                "the command is split at blanks and no shell reads it, so it cannot have quotes, commas or \
-                 single parentheses; put it into a script",
+                "the command is split at spaces without a shell, so it cannot contain quotes, commas or \
+                unbalanced parentheses; put it into a script",
             ));
         }
         Ok(ExternalSpec::usually(&words.join(" ")))

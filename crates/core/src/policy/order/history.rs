@@ -32,7 +32,7 @@ const WEIGHT_OF_ALL: u64 = 2;
 const THRESHOLD_MS: u64 = 600_000;
 /// In errors, shorter run times count as this long: logs are written in seconds.
 const SHORTEST_MS: u64 = 1000;
-/// Times of so many bits, in milliseconds, are 34 years. With all examples and their weights, their sum fits 64 bits.
+/// Times of this many bits, in milliseconds, are 34 years. With all examples and their weights, their sum fits 64 bits.
 const SHORT_BITS: u32 = 40;
 /// What is drawn as the model says, as a share in 2⁻¹⁶.
 const AS_BELIEVED: u64 = 1 << 16;

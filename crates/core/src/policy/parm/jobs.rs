@@ -134,7 +134,7 @@ impl Options {
         }
     }
 
-    /// The point on so many nodes under this cap.
+    /// The point on this many nodes under this cap.
     fn at(&self, nodes: u32, cap: Watts) -> Option<OperatingPoint> {
         let found =
             self.points.binary_search_by_key(&(nodes, cap), |point| (point.nodes, point.cap));

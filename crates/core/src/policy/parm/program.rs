@@ -64,7 +64,7 @@ impl Program {
         instance.add(need, offers)
     }
 
-    /// Who is to have which of his options.
+    /// The chosen option of each job.
     pub(super) fn chosen(&self, solution: &Solution) -> impl Iterator<Item = (JobId, usize)> {
         self.jobs.iter().zip(solution.chosen()).enumerate().filter_map(|(entry, (job, chosen))| {
             Some((*job, self.places(entry)[(*chosen)?] as usize))

@@ -123,7 +123,7 @@ impl ParmSpec {
         self.gap.millionths() as f64 / 1e6
     }
 
-    /// Steps of the solver at most for a program of so many jobs. The more jobs there are, the less it matters who of them
+    /// Steps of the solver at most for a program of this many jobs. The more jobs there are, the less it matters who of them
     /// gets the last watts, and the more a step costs: with twice as many jobs an eighth of the steps is enough. The full
     /// program of the paper gets all steps.
     pub(super) fn steps_for(&self, jobs: usize) -> u64 {
@@ -169,7 +169,7 @@ impl PolicyKind for ParmSpec {
             return Err(call.wrong("levels", format!("{} is not from 1 to 64", self.levels)));
         }
         if self.gap >= Share::WHOLE {
-            return Err(call.wrong("gap", "it leaves nothing to solve; below 100%".to_owned()));
+            return Err(call.wrong("gap", "it must be below 100%".to_owned()));
         }
         Ok(())
     }

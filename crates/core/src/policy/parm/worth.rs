@@ -10,7 +10,7 @@ use crate::units::{Instant, JobId, Span};
 /// After so many halving times of waiting nobody is passed any more.
 const PATIENCE: u64 = 4;
 
-/// What is left of a job counts as at least so many seconds.
+/// What is left of a job counts as at least this many seconds.
 const SHORTEST: f64 = 60.0;
 
 /// A job that waited for this many halving times counts for more than any other: more would be no number.
@@ -153,7 +153,7 @@ impl Rest {
     }
 }
 
-/// What a job counts for that has so many seconds left at the slowest, and arrived so long ago.
+/// What a job counts for that has this many seconds left at the slowest, and arrived so long ago.
 fn aged(left: f64, since_arrival: Span, alpha: f64) -> f64 {
     if alpha == 0.0 { 1.0 } else { libm::pow(left + since_arrival.secs_f64(), alpha) }
 }

@@ -195,8 +195,8 @@ impl PolicyKind for PbGuidedSpec {
 
     fn caution(&self) -> Option<&'static str> {
         (self.bsld_lower == BsldLower::Auto).then_some(
-            "bsld_lower=auto is measured on jobs that are known beforehand; a daemon takes 1 for it, so that \
-             hardly anybody is slowed; write a number",
+            "bsld_lower=auto needs jobs that are known in advance; a daemon uses 1, so few jobs are slowed; write \
+            a number",
         )
     }
 }

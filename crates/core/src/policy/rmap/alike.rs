@@ -65,7 +65,7 @@ pub(super) struct Wanted {
 pub(super) struct Wish {
     /// What jobs may hold in all for as long as it asks for, ...
     pub(super) bound: Watts,
-    /// ... of a machine of so many nodes.
+    /// ... of a machine of this many nodes.
     pub(super) nodes: u32,
     /// The time it asks for.
     pub(super) requested: Span,

@@ -11,7 +11,7 @@ use crate::units::{Share, Watts};
 /// A policy of RMAP with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RmapSpec {
-    /// Which of the three.
+    /// The rule: traditional, naive or adaptive.
     pub rule: Rule,
     /// The share of the bound that is kept back because power may be under-predicted. The policy
     /// never sees it.
@@ -97,11 +97,11 @@ impl PolicyKind for RmapSpec {
 
     fn check(&self, call: &Call) -> Result<(), CallError> {
         if self.guard >= Share::WHOLE {
-            let why = "it leaves nothing of the bound; below 100%".to_owned();
+            let why = "it must be below 100%".to_owned();
             return Err(call.wrong("guard", why));
         }
         if self.node_power == Some(Watts::ZERO) {
-            let why = "a node that draws nothing cannot be budgeted".to_owned();
+            let why = "the power of a node must be above zero".to_owned();
             return Err(call.wrong("node_power", why));
         }
         Ok(())

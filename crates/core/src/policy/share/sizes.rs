@@ -74,7 +74,7 @@ struct Prices {
 type Price = u128;
 
 impl Prices {
-    /// With so many jobs about to start, which do not wait any more.
+    /// With this many jobs about to start, which do not wait any more.
     fn of(view: &View<'_>, started: usize) -> Self {
         let power = view.ledger.for_jobs(view.ledger.limit()).min(Watts::LARGEST);
         Prices {

@@ -77,7 +77,7 @@ pub struct Gangs {
     spent_at: Alarms,
     /// Waiting jobs that are worth nothing any more.
     spent: BTreeSet<JobId>,
-    /// Who had the reservation in the last turn.
+    /// The job that had the reservation in the last turn.
     promised: Option<JobId>,
     /// When somebody may start whom only the pace of energy kept from it.
     resumes: Option<Instant>,

@@ -57,8 +57,7 @@ impl PolicyKind for UtilitySpec {
     fn suits(&self, _: &Field<'_>) -> Result<(), Unfit> {
         let why = match (self.environment, self.heuristic) {
             (Environment::Queued, _) => {
-                "jobs of several nodes cannot be queued at single machines; write environment=polled, or leave \
-                 that out"
+                "jobs of several nodes cannot be queued at single machines; write environment=polled, or omit it"
             }
             (Environment::Polled, Heuristic::Priced) => {
                 "heuristic=priced is for tasks on machines of several types (--workload essc, or a folder of \

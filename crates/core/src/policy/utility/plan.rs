@@ -48,7 +48,7 @@ pub(super) struct Assignment {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purse {
     pub(super) budget: EnergyBudget,
-    /// What nobody has been promised.
+    /// The energy that is not promised.
     pub(super) left: Joules,
     /// What one choice may consume, in microjoules.
     limit: u64,

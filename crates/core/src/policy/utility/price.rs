@@ -98,7 +98,7 @@ mod tests {
     use crate::units::Watts;
 
     /// Two machines and events every 60 s: 120 s of machine time pass in between. 600 J are left for 1200 s of
-    /// machine time, half a watt. By how much the price changes after so many joules in so many seconds.
+    /// machine time, half a watt. By how much the price changes after this many joules in this many seconds.
     fn change(joules: f64, seconds: f64) -> f64 {
         let mut price = Price(2.0);
         let spent = Spent { energy: joules * 1e6, time: seconds * 1e3 };

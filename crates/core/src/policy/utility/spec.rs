@@ -39,7 +39,7 @@ pub enum Heuristic {
     Random,
     /// One task after the other, each to the machine that is ready first.
     Ordered {
-        /// Which task is next.
+        /// The order of tasks.
         order: Order,
         /// Whether tasks of a higher starting utility go first.
         prioritized: bool,
@@ -52,7 +52,7 @@ pub enum Heuristic {
     Priced,
 }
 
-/// Which task is next.
+/// The order of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
     /// The one that arrived first.

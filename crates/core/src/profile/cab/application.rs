@@ -28,7 +28,7 @@ impl Network {
     /// An application that exchanges nothing.
     const UNUSED: Network = Network { volume_seconds: 0.0, peer_seconds: 0.0 };
 
-    /// Seconds of all exchanges among so many nodes. A node keeps its own part of the data.
+    /// Seconds of all exchanges among this many nodes. A node keeps its own part of the data.
     fn seconds(self, nodes: f64) -> f64 {
         let peers = nodes - 1.0;
         self.volume_seconds * peers / nodes + self.peer_seconds * peers
@@ -81,7 +81,7 @@ impl Needs {
     }
 }
 
-/// How much longer memory takes with so many cores than with the best number: the more cores, the
+/// How much longer memory takes with this many cores than with the best number: the more cores, the
 /// more requests are under way, and the longer each of them queues.
 fn crowding(cores: f64) -> f64 {
     (MEMORY_CORES / cores + cores / MEMORY_CORES) / 2.0

@@ -89,7 +89,7 @@ pub(super) fn heat(total: f64, cores: f64, ghz: f64, occupation: Occupation) -> 
     switching / (cores * switching_cost(ghz) * occupation.switching())
 }
 
-/// The highest frequency under a cap, with so many cores of a node in use.
+/// The highest frequency under a cap, with this many cores of a node in use.
 fn ceiling(cores: u32, cap: f64) -> f64 {
     if cap < TURBO_CAP {
         return NOMINAL_GHZ;

@@ -230,7 +230,7 @@ fn names_round_trip() {
     );
 }
 
-/// Figures that were made up must not change unnoticed, nor from one platform to another.
+/// Synthetic figures must not change unnoticed, nor from one platform to another.
 #[test]
 fn a_seed_means_the_same_everywhere() {
     let check = |preset, application, (nodes, cores, cap), (millis, milliwatts)| {

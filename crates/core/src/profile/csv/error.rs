@@ -31,8 +31,7 @@ pub enum CsvError {
     },
     /// The first line is a row.
     #[error(
-        "{}, line {line}: the heading is missing, as there is no name of a column in '{found}'; \
-         write one first, {}",
+        "{}, line {line}: the heading is missing, because '{found}' has no column name; write one first, {}",
         path.display(), Field::WRITTEN.map(Field::column).join(",")
     )]
     NoHeading {
@@ -61,7 +60,7 @@ pub enum CsvError {
         line: usize,
         /// The column, as the file names it.
         column: String,
-        /// What is wrong and what to do.
+        /// The mistake, and how to correct it.
         why: String,
     },
     /// A line is not made of fields.
@@ -71,7 +70,7 @@ pub enum CsvError {
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
-        /// What is wrong and what to do.
+        /// The mistake, and how to correct it.
         why: String,
     },
     /// A field of a row is wrong.
@@ -83,7 +82,7 @@ pub enum CsvError {
         line: usize,
         /// Which column, as the file calls it.
         field: String,
-        /// What is wrong and what to write.
+        /// The mistake, and what to write instead.
         why: String,
     },
     /// Two rows predict the same, or one is measured and the other predicted.

@@ -13,7 +13,7 @@ pub struct UnknownField(String);
 /// What a row says, piece by piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// What the application is called.
+    /// The name of the application.
     Application,
     /// The number of nodes.
     Nodes,
@@ -67,7 +67,7 @@ impl Field {
         Field::Origin,
     ];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Field::Application => "application",

@@ -198,8 +198,7 @@ fn highest_caps(
             (Some(said), _) => highest.cap = Some(said),
             (None, None) => {
                 let line = caps().next().map_or(1, |(_, line)| line);
-                let why = "there is no cap, here or anywhere; say what the highest cap of a socket \
-                           is (--highest-cap 115W)";
+                let why = "no row has a cap; give the highest cap of a socket (--highest-cap 115W)";
                 return Err(wrong(line, why.to_owned()));
             }
             (None, Some(_)) => (),

@@ -11,7 +11,7 @@ use crate::units::Watts;
 pub struct Layout {
     /// Columns under other names.
     pub(super) renamed: Vec<Renamed>,
-    /// What all rows have in common.
+    /// The values that all rows share.
     pub(super) constants: Vec<Constant>,
     /// How many sockets share the cap of a row; it is divided among them.
     pub sockets_per_cap: NonZeroU32,
@@ -144,7 +144,7 @@ impl Layout {
         let error = |column: &str, why: String| HeadingError { column: column.to_owned(), why };
         for (place, column) in heading.0.iter().enumerate() {
             if heading.0[..place].iter().any(|before| before.eq_ignore_ascii_case(column)) {
-                return Err(error(column, "the heading names it twice; rename one".to_owned()));
+                return Err(error(column, "the heading has it twice; rename one".to_owned()));
             }
         }
         let cells = Field::ALL.into_iter().map(|field| self.cell(field, &heading));
@@ -163,7 +163,7 @@ impl Layout {
         for (place, column) in heading.0.iter().enumerate() {
             if let [one, other, ..] = users(place)[..] {
                 let why = format!(
-                    "it cannot be both {one} and {other}; say which column the other one is \
+                    "it cannot be both {one} and {other}; name the column of the other one \
                      (--column FIELD=NAME)"
                 );
                 return Err(error(column, why));
@@ -192,9 +192,8 @@ impl Layout {
         Err(HeadingError {
             column: Field::Power.column().to_owned(),
             why: format!(
-                "it is missing; there are: {}; say which column it is (--column power=NAME or \
-                 energy=NAME). If no power was measured, say how many sockets a node has (--sockets N): \
-                 then power is bounded by nodes × sockets × cap",
+                "it is missing; the columns are: {}; name its column (--column power=NAME or energy=NAME). If \
+                power was not measured, give the number of sockets per node (--sockets N): then power is bounded by nodes × sockets × cap",
                 heading.0.join(", ")
             ),
         })
@@ -238,8 +237,8 @@ fn missing(field: Field, label: &str, heading: &Heading<'_>) -> HeadingError {
     HeadingError {
         column: label.to_owned(),
         why: format!(
-            "it is missing; there are: {}; say which column it is (--column {field}=NAME), or what \
-             holds for all rows (--set {field}=VALUE)",
+            "it is missing; the columns are: {}; name its column (--column {field}=NAME), or its value for all \
+            rows (--set {field}=VALUE)",
             heading.0.join(", ")
         ),
     }
@@ -266,7 +265,7 @@ mod tests {
     fn one_thing_is_said_once() {
         let twice = |renamed: &[&str], constants: &[&str]| {
             let error = said(renamed, constants).unwrap_err();
-            assert!(error.ends_with("is said twice; keep one --column or --set for it"), "{error}");
+            assert!(error.ends_with("is given twice; keep one --column or --set"), "{error}");
             error
         };
         assert!(twice(&["time=a", "power=b", "time=c"], &[]).contains("'time'"));
@@ -347,7 +346,7 @@ mod tests {
         assert!(cells.is_in_millis());
         assert_eq!(
             said(&["power=a", "energy=b"], &[]).unwrap_err(),
-            "power and energy are both said; keep one of them"
+            "both power and energy are given; keep one of them"
         );
     }
 }

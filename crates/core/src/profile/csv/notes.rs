@@ -28,7 +28,7 @@ fn sizes(gathered: &Gathered) -> Option<String> {
     let first = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     (!names.is_empty())
-        .then(|| format!("each problem size is an application of its own: {first}{more}"))
+        .then(|| format!("each problem size is a separate application: {first}{more}"))
 }
 
 fn repeats(gathered: &Gathered) -> Option<String> {
@@ -42,12 +42,13 @@ fn repeats(gathered: &Gathered) -> Option<String> {
     let percent = widest.spread.percent();
     let hint = match percent > SUSPICIOUS {
         true => {
-            "; if these are different problems, say which column tells them apart (--column size=NAME)"
+            "; if these are different problems, name the column that distinguishes them (--column size=NAME)"
         }
         false => "",
     };
     Some(format!(
-        "{runs} runs of {} are summed up by the median time and the largest power; times of one differ by \
+        "{runs} runs of {} are summarised by the median time and the largest power; times of one configuration \
+        differ by \
          up to {percent:.1} % ({application} on {}){hint}",
         counted(repeated.len(), "configuration"),
         widest.setting.whole()
@@ -79,8 +80,7 @@ fn no_power(gathered: &Gathered, cells: &Cells) -> Option<String> {
     let sockets = counted(cells.sockets?.get() as usize, "socket");
     (gathered.unmeasured > 0).then(|| {
         format!(
-            "no power was measured: that of {} is nodes × {sockets} × cap, the most there can be, and their \
-             origin is 'bound'",
+            "power was not measured: {} have the upper bound nodes × {sockets} × cap, with the origin 'bound'",
             counted(gathered.unmeasured, "row")
         )
     })
@@ -115,5 +115,5 @@ fn divisions(gathered: &Gathered) -> Option<String> {
 
 fn others(cells: &Cells, layout: &Layout) -> Option<String> {
     let is_said = !cells.others.is_empty() && !layout.ignore_other_columns;
-    is_said.then(|| format!("columns that say nothing here: {}", cells.others.join(", ")))
+    is_said.then(|| format!("unknown columns are ignored: {}", cells.others.join(", ")))
 }

@@ -13,27 +13,27 @@ pub enum LayoutError {
     #[error(transparent)]
     UnknownField(#[from] UnknownField),
     /// The text is not of the form `field=…`.
-    #[error("'{0}': write a field, =, and what it is, such as {example}", example = "nodes=1")]
+    #[error("'{0}': write FIELD=VALUE, such as {example}", example = "nodes=1")]
     NoAssignment(String),
     /// The constant cannot be read.
     #[error("field '{field}': {why}")]
     Constant {
         /// The field, by its name.
         field: Field,
-        /// What is wrong and what to write.
+        /// The mistake, and what to write instead.
         why: String,
     },
     /// A field is said twice where it is found.
-    #[error("where to find '{0}' is said twice; keep one --column or --set for it")]
+    #[error("where to find '{0}' is given twice; keep one --column or --set")]
     Twice(Field),
     /// Two fields say the same.
-    #[error("power and energy are both said; keep one of them")]
+    #[error("both power and energy are given; keep one of them")]
     PowerAndEnergy,
     /// The range has no end or no beginning.
     #[error("'{0}': write the lowest and the highest cap, such as 51W..115W")]
     NoRange(String),
     /// The range has nothing in it.
-    #[error("the range {0} has nothing in it; its end must not be below its start")]
+    #[error("the range {0} is empty; its end must not be below its start")]
     EmptyRange(CapRange),
     /// One of its powers is wrong.
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub enum LayoutError {
 pub struct Renamed {
     /// What it holds.
     pub field: Field,
-    /// What the file calls it.
+    /// Its name in the file.
     pub column: String,
 }
 
@@ -149,6 +149,6 @@ mod tests {
         assert!(range("51W").unwrap_err().contains("such as 51W..115W"));
         assert!(range("51W..").unwrap_err().contains("such as 51W..115W"));
         assert!(range("51..115").unwrap_err().contains("valid units"));
-        assert!(range("115W..51W").unwrap_err().contains("115W..51W has nothing in it"));
+        assert!(range("115W..51W").unwrap_err().contains("115W..51W is empty"));
     }
 }

@@ -77,8 +77,8 @@ fn what_is_wrong_is_named_by_line_and_field() {
     assert!(error("SP").contains("there is 1 field, but the heading has 6"));
     assert_eq!(
         read("SP,8,12,65,1,1\n").unwrap_err(),
-        "sp.csv, line 1: the heading is missing, as there is no name of a column in \
-         'SP,8,12,65,1,1'; write one first, application,nodes,cores,cap_w,time_s,power_w,origin"
+        "sp.csv, line 1: the heading is missing, because 'SP,8,12,65,1,1' has no column name; write one first, \
+        application,nodes,cores,cap_w,time_s,power_w,origin"
     );
     assert!(error("\"SP,8,12,65,1,1").starts_with("sp.csv, line 2: a quote is opened"));
     assert_eq!(
@@ -91,7 +91,8 @@ fn what_is_wrong_is_named_by_line_and_field() {
     );
     let missing = read("application,nodes,cores,cap_w,runtime,power_w\n").unwrap_err();
     assert!(
-        missing.starts_with("sp.csv, line 1, column 'time_s': it is missing; there are: appl"),
+        missing
+            .starts_with("sp.csv, line 1, column 'time_s': it is missing; the columns are: appl"),
         "{missing}"
     );
 }
@@ -127,9 +128,11 @@ fn files_of_others_are_read_as_they_are_meant() {
     assert!(
         read("big,,125,54.09,75.14,\n")
             .unwrap_err()
-            .contains("field 'class/app': there is no name")
+            .contains("field 'class/app': the name is missing")
     );
-    assert!(read("big,lu,125,54.09,,\n").unwrap_err().contains("field 'pkg': there is no value"));
+    assert!(
+        read("big,lu,125,54.09,,\n").unwrap_err().contains("field 'pkg': the value is missing")
+    );
 }
 
 #[test]
@@ -189,9 +192,9 @@ fn repeated_measurements_are_summed_up() {
         (2, Span::from_secs(11), Watts::from_watts(45))
     );
     let said = noted(&sheet, "summed up").unwrap();
-    assert!(said.starts_with("3 runs of 1 configuration are summed up by"), "{said}");
+    assert!(said.starts_with("3 runs of 1 configuration are summarised by"), "{said}");
     assert!(said.ends_with("differ by up to 20.0 % (SP on 1 node × 1 core at 50W)"), "{said}");
-    assert_eq!(noted(&sheet, "say nothing"), Some("columns that say nothing here: repetition"));
+    assert_eq!(noted(&sheet, "are ignored"), Some("unknown columns are ignored: repetition"));
 }
 
 #[test]
@@ -223,7 +226,7 @@ fn rows_without_a_cap_have_the_highest() {
     assert!(
         read(&format!("{heading}\nA,2,8,,,9,460\n"))
             .unwrap_err()
-            .starts_with("sp.csv, line 2, field 'socket_cap_w': there is no cap, here or anywhere")
+            .starts_with("sp.csv, line 2, field 'socket_cap_w': no row has a cap")
     );
 }
 
@@ -267,7 +270,7 @@ fn problems_of_several_sizes_have_names_of_their_own() {
     assert_eq!(names, ["lu/big", "lu/small", "ua"]);
     assert_eq!(
         noted(&sheet, "size"),
-        Some("each problem size is an application of its own: lu/big, lu/small")
+        Some("each problem size is a separate application: lu/big, lu/small")
     );
     // Without a column that tells them apart, a large spread is a sign.
     let sheet = read(&format!("{HEADING}\nlu,1,1,50,9,40\nlu,1,1,50,1,40\n")).unwrap();

@@ -60,21 +60,21 @@ pub(super) fn mean_power(microjoules: u64, time: Span) -> Watts {
     Watts::from_milliwatts(milliwatts).min(Watts::LARGEST)
 }
 
-/// What an application is called.
+/// The name of an application.
 pub(super) fn name(text: &str) -> Result<&str, String> {
     let name = text.trim();
     match (name.is_empty(), is_name(name)) {
-        (true, _) => Err("there is no name; every row needs its application".to_owned()),
+        (true, _) => Err("the name is missing; every row needs its application".to_owned()),
         (_, true) => Ok(name),
-        (_, false) => Err(format!("{name:?} has control characters; take them out")),
+        (_, false) => Err(format!("{name:?} has control characters; remove them")),
     }
 }
 
-/// Who says so.
+/// The origin of the values.
 pub(super) fn origin(text: &str) -> Result<Origin, String> {
     let named = Origin::named(&text.to_ascii_lowercase());
     named.ok_or_else(|| {
-        format!("'{text}' is no origin; write measured, emulated, bound or predicted")
+        format!("'{text}' is not an origin; write measured, emulated, bound or predicted")
     })
 }
 
@@ -83,7 +83,7 @@ fn above_zero<'a>(text: &'a str, wanted: &str) -> Result<Number<'a>, String> {
     let is_negative = || text.strip_prefix('-').is_some_and(|rest| Number::read(rest).is_some());
     match Number::read(text) {
         Some(number) if !number.is_zero() => Ok(number),
-        None if text.is_empty() => Err(format!("there is no value; write {wanted}")),
+        None if text.is_empty() => Err(format!("the value is missing; write {wanted}")),
         None if !is_negative() => Err(format!("'{text}' is not a plain number; write {wanted}")),
         _ => Err(format!("'{text}' is not above zero; write {wanted}")),
     }

@@ -14,9 +14,9 @@ use super::incumbent::Incumbent;
 use super::loss::{Losses, Move};
 use super::meter::Meter;
 
-/// More than so many moves are not tried one by one.
+/// More than this many moves are not tried one by one.
 const MOST_MOVES: usize = 400;
-/// After so many steps the lists are quicker.
+/// After this many steps the lists are quicker.
 const MOST_STEPS: u64 = 4000;
 
 /// What is needed to try; kept so that memory is asked for once.

@@ -29,7 +29,7 @@ struct Group {
     coarseness: u32,
 }
 
-/// The first list is to have about so many combinations at least, ...
+/// The first list is to have about this many combinations at least, ...
 const FEW: f64 = 4.0;
 /// ... and no group that makes it longer than so many times.
 const NOT_FEW: f64 = 40.0;

@@ -1,4 +1,4 @@
-//! What there is to choose from: entries with their options, and how much there is to share.
+//! The input: entries with their options, and the shared nodes and power.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub struct Offer {
     pub nodes: u32,
     /// Power it takes.
     pub power: Watts,
-    /// What it is worth: zero or more.
+    /// Its value: zero or more.
     pub value: f64,
 }
 
@@ -32,9 +32,9 @@ pub enum InstanceError {
     Value {
         /// The place of the entry in the program.
         entry: usize,
-        /// Which of its options.
+        /// The position of the option.
         option: usize,
-        /// What was given.
+        /// The given value.
         value: f64,
     },
     /// An option takes more power than can be counted with.
@@ -42,9 +42,9 @@ pub enum InstanceError {
     Power {
         /// The place of the entry in the program.
         entry: usize,
-        /// Which of its options.
+        /// The position of the option.
         option: usize,
-        /// What was given.
+        /// The given value.
         power: Watts,
     },
     /// A required entry has nothing to choose from.
@@ -54,7 +54,7 @@ pub enum InstanceError {
         entry: usize,
     },
     /// There is more to share than can be counted with.
-    #[error("there are more nodes or watts to share than can be counted with (2^62)")]
+    #[error("there are too many nodes or watts (more than 2^62)")]
     Capacity,
     /// All entries together are beyond what can be counted with.
     #[error("entry {entry}: all entries up to it could take more than can be counted with")]
@@ -84,7 +84,7 @@ pub struct Instance {
 }
 
 impl Default for Instance {
-    /// Nothing to share and nobody to share it.
+    /// No resources and no entries.
     fn default() -> Self {
         let (needs, starts, columns) = (Vec::new(), vec![0], Columns::default());
         Instance { nodes: 0, power: Watts::ZERO, needs, starts, columns, most: [0; 2] }

@@ -1,4 +1,4 @@
-//! What it costs to choose otherwise than the prices say.
+//! The loss of a choice other than the one that the prices suggest.
 //!
 //! At given prices each entry has a best option. Any other one has a **loss**: by how much it gains
 //! less. For every choice that fits,
@@ -41,7 +41,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Works everything out at these prices, with about so many moves, none of which loses more than `most`. Returns
+    /// Works everything out at these prices, with about this many moves, none of which loses more than `most`. Returns
     /// how many options were looked at.
     pub(super) fn weigh(
         &mut self,
@@ -72,7 +72,7 @@ impl Losses {
         looks + self.collect(instance)
     }
 
-    /// Sets the reach so that about so many moves are within it, judged by a sample of entries.
+    /// Sets the reach so that about this many moves are within it, judged by a sample of entries.
     fn reach_for(&mut self, instance: &Instance, moves: usize) -> u64 {
         const SAMPLE: usize = 200;
         if instance.columns.value.len() <= moves {

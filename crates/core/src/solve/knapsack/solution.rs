@@ -1,4 +1,4 @@
-//! What came of it.
+//! The result.
 
 use super::instance::{Instance, Need};
 use crate::units::Watts;
@@ -58,7 +58,7 @@ impl Solution {
         let power_used = Watts::from_milliwatts(used[1]);
         assert!(
             used[0] <= instance.nodes() && power_used <= instance.power(),
-            "a choice that takes more than there is"
+            "a choice that exceeds the nodes or the power"
         );
         Solution {
             chosen,
@@ -131,17 +131,15 @@ pub enum NoChoice {
     },
     /// The required entries would fit the nodes alone and the power alone, but not both.
     #[error(
-        "the required entries fit the nodes alone and the power alone but not both: on the nodes \
-         there are, they take at least {power} more than there is"
+        "the required entries fit the nodes alone and the power alone but not both: on the available nodes, they \
+        need at least {power} more than available"
     )]
     Together {
         /// Power beyond what there is, at least, on the nodes there are.
         power: Watts,
     },
     /// No choice was found that fits, and none was shown not to exist.
-    #[error(
-        "no choice that fits both nodes and power was found within the limits; there may be one"
-    )]
+    #[error("no solution was found within the limits; there may be one")]
     Undecided,
 }
 

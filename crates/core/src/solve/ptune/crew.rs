@@ -17,7 +17,7 @@ pub struct Crew {
     members: Vec<OfRun>,
 }
 
-/// So many processors of a run.
+/// This many processors of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfRun {
     /// The number of the run.
@@ -57,7 +57,7 @@ pub struct Divided {
     pub levels: Levels,
 }
 
-/// Which steps are fed.
+/// The steps that get power.
 #[derive(Clone, Copy, Debug)]
 enum Fed {
     All,

@@ -1,4 +1,4 @@
-//! Power in equal parts: what one does who does not know the processors.
+//! Power in equal parts, which needs no knowledge of the processors.
 
 use crate::units::Watts;
 use crate::variation::{Curve, Ips};

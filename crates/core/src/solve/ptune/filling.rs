@@ -52,7 +52,7 @@ pub(super) struct Division {
 /// Which stretches are fed.
 #[derive(Clone, Copy, Debug)]
 enum Fed {
-    /// All: nobody needs a cap.
+    /// All steps: no processor needs a cap.
     All,
     /// None: everybody stands at the least.
     None,

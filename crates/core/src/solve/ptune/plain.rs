@@ -19,7 +19,7 @@ use crate::variation::{Curve, Ips};
 /// The portion in which the paper's figures move, as far as they show.
 pub const DELTA: Watts = Watts::from_watts(1);
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plain {
     /// The processors the job gets, from the most efficient on.
@@ -35,7 +35,7 @@ type Offer = (u64, Reverse<usize>, u32);
 struct Greedy<'c> {
     curves: Vec<&'c Curve>,
     delta: u64,
-    /// Power that nobody holds.
+    /// Power that no processor holds.
     free: u64,
     /// The power of each processor that runs, and how often it changed.
     held: Vec<(u64, u32)>,
@@ -73,7 +73,7 @@ impl Greedy<'_> {
         }
     }
 
-    /// Who gains most, and how much.
+    /// The processor that gains most, and its gain.
     fn receiver(&mut self) -> Option<(usize, u64)> {
         while let Some((gain, Reverse(place), changes)) = self.gains.peek().copied() {
             if self.held[place].1 == changes {
@@ -84,7 +84,7 @@ impl Greedy<'_> {
         None
     }
 
-    /// Who loses least, and how much.
+    /// The processor that loses least, and its loss.
     fn donor(&mut self) -> Option<(usize, u64)> {
         while let Some((Reverse(loss), Reverse(place), changes)) = self.losses.peek().copied() {
             if self.held[place].1 == changes {

@@ -68,7 +68,7 @@ fn mistakes_are_named() {
     );
     assert!(error("a,EP,51,-3,51").contains("field 'gips': '-3' is not above zero"));
     assert!(error("a,EP,x,3,51").contains("field 'cap_w': 'x' is not a number"));
-    assert!(error("a,EP,51,3,").contains("field 'power_w': there is no value"));
+    assert!(error("a,EP,51,3,").contains("field 'power_w': the value is missing"));
     assert!(error("a,EP,51,3,0.0").contains("field 'power_w': '0.0' is not above zero"));
     assert!(error("a,EP,51,3,1000001").contains("field 'power_w': '1000001' is too large"));
     assert!(error("a,EP,51,10001,51").contains("field 'gips': '10001' is too large"));
@@ -80,13 +80,13 @@ fn what_is_missing_or_twice_is_named() {
     let error = |text: &str| read(text).unwrap_err();
     assert_eq!(
         error("a,EP,51,30,51\na,EP,60,40,60\nb,EP,51,30,51"),
-        "c.csv: processor 'b' has no row for EP at 60W, a cap that others have; measure it, or take \
-         that cap out everywhere"
+        "c.csv: processor 'b' has no row for EP at 60W, a cap that others have; measure it, or remove that cap \
+        everywhere"
     );
     assert_eq!(
         error("a,EP,51,30,51\na,SP,51,40,51\nb,EP,51,30,51"),
-        "c.csv: processor 'b' has no rows for SP, which others have; measure it there, or take the \
-         processor or the application out"
+        "c.csv: processor 'b' has no rows for SP, which others have; measure it there, or remove the processor or \
+        the application"
     );
     let fall = error("a,EP,51,30,51\na,EP,60,40,60\na,EP,65,39.1,65");
     assert!(
@@ -107,7 +107,7 @@ fn repeated_runs_are_summed_up() {
     let Repeated { points, runs, percent } = table.repeated.unwrap();
     assert_eq!((points, runs, percent.round()), (1, 3, 10.0));
     let said = table.remarks(Path::new("c.csv")).join("\n");
-    assert!(said.contains("c.csv: 3 runs of 1 point are summed up by the median speed"), "{said}");
+    assert!(said.contains("c.csv: 3 runs of 1 point are summarised by the median speed"), "{said}");
 }
 
 #[test]

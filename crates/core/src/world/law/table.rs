@@ -28,7 +28,7 @@ pub struct Table {
     columns: Vec<Column>,
 }
 
-/// What it did on so many cores of each node.
+/// What it did on this many cores of each node.
 #[derive(Clone, Debug, PartialEq)]
 struct Column {
     cores: u32,
@@ -36,7 +36,7 @@ struct Column {
     lines: Vec<Line>,
 }
 
-/// The same on so many nodes.
+/// The same on this many nodes.
 #[derive(Clone, Debug, PartialEq)]
 struct Line {
     nodes: u32,
@@ -64,7 +64,7 @@ impl fmt::Debug for Table {
 }
 
 impl Table {
-    /// The rows of a profile, on nodes of so many sockets whose highest cap is this.
+    /// The rows of a profile, on nodes of this many sockets whose highest cap is this.
     pub fn new(profile: &Profile, sockets: u32, highest: Watts) -> Self {
         let mut rows = profile.rows.clone();
         rows.sort_by_key(|row| {
@@ -112,7 +112,7 @@ impl Table {
         &self.nodes
     }
 
-    /// The numbers of cores that are known on so many nodes, from the most to the fewest; the first is what a
+    /// The numbers of cores that are known on this many nodes, from the most to the fewest; the first is what a
     /// job uses that may use all of them.
     pub fn cores(&self, nodes: u32) -> Vec<u32> {
         let spanning = |nodes: u32| {
@@ -137,7 +137,7 @@ impl Table {
         self.nodes.get(next).or(self.nodes.last()).copied().unwrap_or(nodes)
     }
 
-    /// What it does on so many nodes; outside of those that were tried only if it `is_asked`.
+    /// What it does on this many nodes; outside of those that were tried only if it `is_asked`.
     fn at(&self, nodes: u32, cores: u32, share: f64, is_asked: bool) -> Option<Point> {
         let column = self.columns.iter().find(|column| column.cores == cores)?;
         (is_asked || column.spans(nodes)).then(|| column.at(nodes, share))

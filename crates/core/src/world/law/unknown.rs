@@ -1,5 +1,5 @@
-//! What is taken to be true of an application of which nothing is known: it gains nothing by more nodes, is
-//! slowed down by a cap as much as that is below the highest, and draws all of it. Hardly any does worse.
+//! The law of an unknown application: it gains nothing by more nodes, is slowed down by a cap as much as that is
+//! below the highest, and draws all of it. Hardly any does worse.
 
 use crate::world::{Ask, Conditions, Factor, Law, Pace};
 

@@ -86,10 +86,10 @@ fn a_job_that_is_set_aside_holds_nothing() {
     world.controller.jobs.get_mut(&job).unwrap().handle = Some("7@1".to_owned());
     world.controller.by_handle.insert("7@1".to_owned(), job);
     world.cycle(at(0));
-    world.controller.set_aside(at(1), first(job), "Slurm does not place it: Resources".to_owned());
+    world.controller.set_aside(at(1), first(job), "Slurm did not place it: Resources".to_owned());
     assert!(!world.cycle(at(1)).iter().any(|act| matches!(act, Act::Start { .. })));
     assert_eq!(world.controller.scheduler.ledger().held(), Watts::ZERO);
-    let why = "Slurm does not place it: Resources".to_owned();
+    let why = "Slurm did not place it: Resources".to_owned();
     assert_eq!(world.state(job, at(1)), (State::Waiting, Some(why)));
     world.controller.offered("7@1");
     assert!(world.cycle(at(2)).iter().any(|act| matches!(act, Act::Start { .. })));

@@ -116,7 +116,7 @@ fn assert_damaged(files: &Files, what: &str) {
     match opened(files) {
         Err(error @ StoreError::Damaged { .. }) => {
             let text = error.to_string();
-            for part in [what, "does not start", "backup", ".recover", "Jobs that run go on"] {
+            for part in [what, "does not start", "backup", ".recover", "Running jobs continue"] {
                 assert!(text.contains(part), "{text}");
             }
         }
@@ -149,7 +149,10 @@ fn damage_in_each_place_is_refused() {
     let places = (0..database.len()).filter(|place| database[*place..].starts_with(text));
     let letter = places
         .fold(CLOSED.files.clone(), |files, place| overwritten(&files, DATABASE, place + 2, b"y"));
-    assert_damaged(&letter, "a row of the table 'job' is not as it was written (number 400)");
+    assert_damaged(
+        &letter,
+        "a row of the table 'job' has changed since it was written (number 400)",
+    );
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn a_file_that_is_cut_short_is_refused() {
     files.insert(DATABASE.to_owned(), Vec::new());
     assert_damaged(&files, "it is empty");
     files.remove(DATABASE);
-    assert_damaged(&files, "it is gone, and its log is still there");
+    assert_damaged(&files, "it is missing, but its log still exists");
 }
 
 #[test]

@@ -18,7 +18,7 @@ const DAY: i64 = 86_400_000;
 /// The wall clock at the beginning of the daemon's: a day at noon, in any time zone of up to eleven hours.
 const BEGIN: i64 = 20_000 * DAY + DAY / 2;
 
-/// A job of a user for an account that ran on two nodes, from one second to another, and took so many joules.
+/// A job of a user for an account that ran on two nodes, from one second to another, and took this many joules.
 fn ran(number: u64, user: u32, account: Option<&str>, from: u32, to: u32, joules: u64) -> Entry {
     let mut entry = waiting(number);
     entry.owner = Owner { user, group: user };

@@ -82,8 +82,8 @@ fn what_cannot_be_counted_is_refused_at_submission() {
     let expected = [
         "refused: busbar: a choice of licences ('|') is not possible here, as the watts of a job are licences too; name one of them",
         "refused: busbar: the job names partitions that Busbar looks after and others; name only the ones or the others",
-        "refused: busbar: heterogeneous jobs are not handled; submit the parts as jobs of their own",
-        "refused: busbar: heterogeneous jobs are not handled; submit the parts as jobs of their own",
+        "refused: busbar: heterogeneous jobs are not supported; submit the parts as separate jobs",
+        "refused: busbar: heterogeneous jobs are not supported; submit the parts as separate jobs",
         "power:200",
         "foo:1|bar:1",
     ];

@@ -1,4 +1,4 @@
-//! What was decided and what happened.
+//! Decisions and events.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::api::extract::Query;
 use crate::app::App;
 use crate::error::{ApiError, ErrorKind};
 
-/// The number of lines if nobody says.
+/// The number of lines by default.
 const USUAL: u32 = 100;
 
 /// The largest number of lines at once.
@@ -29,7 +29,7 @@ pub(crate) struct Which {
     job: Option<u64>,
     /// Only lines after this one.
     after: Option<u64>,
-    /// The largest number of lines: the last ones, or the first ones after `after`. 100 if nobody says.
+    /// The largest number of lines: the last ones, or the first ones after `after`. 100 by default.
     #[param(minimum = 0, maximum = 10000)]
     limit: Option<u32>,
 }

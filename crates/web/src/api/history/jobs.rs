@@ -39,7 +39,7 @@ pub(crate) struct Which {
     job: Option<u64>,
     /// Where to go on: `next` of the answer before.
     before: Option<String>,
-    /// The largest number of jobs; 100 if nobody says.
+    /// The largest number of jobs; 100 by default.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }

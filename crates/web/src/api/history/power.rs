@@ -15,10 +15,10 @@ use crate::error::{ApiError, ErrorKind};
 use crate::samples::{Known, Stretch};
 use crate::token::now;
 
-/// How many seconds are shown if nobody says: a week.
+/// How many seconds are shown by default: a week.
 const USUAL: i64 = 7 * 24 * 3600;
 
-/// How many stretches are shown if nobody says.
+/// How many stretches are shown by default.
 const USUAL_POINTS: u32 = 1000;
 
 /// The largest number of stretches at once: a week of minutes.
@@ -29,11 +29,11 @@ const MOST_POINTS: u32 = 10_080;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Which {
-    /// From this time on, in seconds since 1970; a week ago if nobody says.
+    /// From this time on, in seconds since 1970; a week ago by default.
     since: Option<i64>,
-    /// Until before this time, in seconds since 1970; until now if nobody says.
+    /// Until before this time, in seconds since 1970; until now by default.
     until: Option<i64>,
-    /// The largest number of stretches; 1000 if nobody says.
+    /// The largest number of stretches; 1000 by default.
     #[param(minimum = 2, maximum = 10080)]
     points: Option<u32>,
 }

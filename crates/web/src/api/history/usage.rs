@@ -1,4 +1,4 @@
-//! What jobs took that are over, by user or account.
+//! The energy of finished jobs, by user or account.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::error::ApiError;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Which {
-    /// By what; by user if nobody says. Sums by account need a token with the role `user`, who gets those of their own
-    /// jobs, or `operator`.
+    /// The grouping, by user by default. Sums by account need a token with the role `user`, who gets those of their
+    /// own jobs, or `operator`.
     by: Option<By>,
-    /// The first day: that of this time, in seconds since 1970. Thirty days up to the last one if nobody says.
+    /// The first day: that of this time, in seconds since 1970. Thirty days up to the last one by default.
     since: Option<i64>,
-    /// The last day: that of this time, in seconds since 1970. Today if nobody says.
+    /// The last day: that of this time, in seconds since 1970. Today by default.
     until: Option<i64>,
 }
 

@@ -37,7 +37,7 @@ impl Walk {
         }
     }
 
-    /// Goes on until it has arrived, or for so many steps.
+    /// Goes on until it has arrived, or for this many steps.
     pub(super) fn go(&mut self, steps: usize, mut residuals: impl FnMut(&[f64]) -> Vec<f64>) {
         for _ in 0..steps {
             if self.has_arrived || self.steps == MOST_STEPS {

@@ -3,7 +3,7 @@
 //! A step downhill moves one parameter at a time, and the residuals are a sum of a part that depends on some parameters and
 //! a part that depends on the others. So most parts are those of an evaluation just before.
 
-/// The last values of a function of so many numbers, which takes long.
+/// The last values of a function of this many numbers, which takes long.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memo<const N: usize> {
     known: Vec<([f64; N], Vec<f64>)>,

@@ -18,7 +18,7 @@ pub(in crate::policy::ppartition) struct Poured {
     price: Price,
 }
 
-/// What the last milliwatt brings: so many instructions per second for so many milliwatts.
+/// What the last milliwatt brings: so many instructions per second for this many milliwatts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Price {
     ips: u64,
@@ -72,7 +72,7 @@ impl Poured {
         Poured { ips: self.ips + u128::from(self.price.ips), ..self }
     }
 
-    /// Instructions per second, as so many for so many milliwatts of the last stretch.
+    /// Instructions per second, as so many for this many milliwatts of the last stretch.
     fn ratio(&self) -> (u128, u128) {
         let all = u128::from(self.price.milliwatts);
         (self.ips * all + u128::from(self.price.ips) * u128::from(self.fed), all)

@@ -17,7 +17,7 @@ pub(super) struct Pouring<'k> {
     next: Vec<Reverse<(u64, JobId, u32)>>,
 }
 
-/// So many processors of a job that stand at one power.
+/// This many processors of a job that stand at one power.
 struct Hull<'k> {
     run: &'k Run,
     count: u32,
@@ -34,7 +34,7 @@ impl Hull<'_> {
 }
 
 impl<'k> Pouring<'k> {
-    /// So many processors of a job that have this cap.
+    /// This many processors of a job that have this cap.
     pub(super) fn add(&mut self, job: JobId, run: &'k Run, count: u32, cap: Watts) {
         if count == 0 || run.curve.most() <= cap {
             return;

@@ -105,7 +105,7 @@ impl Wanted {
         Caps::in_order(nodes.map(capped))
     }
 
-    /// Tells of so many processors of each run under each cap.
+    /// Tells of this many processors of each run under each cap.
     pub(super) fn for_each(&self, team: &Team, kin: &Kin, told: &mut dyn FnMut(u32, u32, Watts)) {
         match &self.shape {
             Shape::ByNode(caps) => {

@@ -19,7 +19,7 @@ pub(super) struct Pace {
     budget: EnergyBudget,
     /// What was consumed or promised when the turn began.
     committed: Joules,
-    /// What nobody has been promised.
+    /// The energy that is not promised.
     left: Joules,
     /// The time from when each node is free to the end of the period, in milliseconds of all together.
     remaining: u128,

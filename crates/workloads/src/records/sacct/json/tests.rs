@@ -39,7 +39,7 @@ fn written(import: &Import) -> [String; 3] {
 /// Both forms were dumped from the same real Slurm 22.05 with these jobs: on whole nodes and on parts of them, with
 /// steps; an array; jobs that failed, were cancelled while they ran and while they waited, were held, queued again,
 /// suspended or out of time, had no limit, and had two components; one that still ran. The order of the jobs differs, as
-/// it did. Users, accounts and paths are made up, and what each task of a step used is left out.
+/// it did. Users, accounts and paths are synthetic, and what each task of a step used is left out.
 #[test]
 fn a_real_dump_gives_the_same_log_in_both_forms() {
     let options = || Options { zone: Some("Europe/Berlin".to_owned()), ..Options::default() };
@@ -197,7 +197,7 @@ fn what_is_no_dump_is_refused_with_its_place() {
     let broken = good.replace("\"name\": \"lmp_4\",", "\"name\": lmp_4,");
     let error = fails(&broken);
     assert!(error.starts_with("dump.json, line 2, column "), "{error}");
-    assert!(error.contains("this is no valid JSON: expected value;"), "{error}");
+    assert!(error.contains("this is not valid JSON: expected value;"), "{error}");
     let error = fails(&format!("{good} and more"));
     assert!(
         error.starts_with(&format!("dump.json, line {}, column", good.lines().count())),
@@ -215,8 +215,7 @@ fn the_first_defect_stops_an_import_that_is_strict() {
     let bad = newer(2, r#"["BANANA"]"#, SET, "");
     let line = 1 + good.lines().count();
     let error = strictly(&dump(&[good, bad]));
-    let expected =
-        format!("dump.json, line {line}: field 'State': 'BANANA' is not what it should be");
+    let expected = format!("dump.json, line {line}: field 'State': 'BANANA' is invalid");
     assert!(error.starts_with(&expected), "{error}");
 }
 
