@@ -216,7 +216,7 @@ fn warn(text: &str) {
         return;
     }
     if volume::asked() > Volume::Quiet {
-        // That it cannot be said changes nothing.
+        // A failure to print the warning changes nothing.
         let _ = writeln!(io::stderr(), "warning: {text}");
     }
 }
