@@ -298,7 +298,7 @@ impl Story {
         }
         for (events, each) in [(Events::Instant, false), (Events::Each, true)] {
             for (policy, rule) in self.rules() {
-                let run = self.run(&self.truth, policy.clone(), events);
+                let run = self.run(&self.truth, policy, events);
                 let starts: Starts = run
                     .records
                     .iter()
