@@ -109,7 +109,7 @@ fn assert_agreement(plain: &PlainMachine, watts: u32, jobs: &[PlainJob]) {
     ] {
         for (events, each) in [(Events::Instant, false), (Events::Each, true)] {
             let expected = Plain::starts(plain, jobs, rule, each);
-            let run = run(plain, watts, jobs, policy, events);
+            let run = run(plain, watts, jobs, policy.clone(), events);
             let starts: Starts = run
                 .records
                 .iter()

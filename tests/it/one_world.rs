@@ -60,7 +60,7 @@ impl Demo {
             budget: Budget::constant(limit),
             world: Some(shared.world()),
             keep_power: true,
-            ..Scenario::new(&self.machine, &self.workload, *policy, belief.as_ref())
+            ..Scenario::new(&self.machine, &self.workload, policy.clone(), belief.as_ref())
         };
         let run = scenario.run().run;
         assert_eq!(run.violations, 0, "{policy}: {:?}", run.first_violations);

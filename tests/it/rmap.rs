@@ -466,7 +466,7 @@ proptest! {
             row.power = Watts::from_milliwatts(row.power.milliwatts() * 100 / (100 - under));
         }
         for (policy, _) in story.rules() {
-            let run = story.run(&truth, policy, Events::Instant);
+            let run = story.run(&truth, policy.clone(), Events::Instant);
             prop_assert_eq!(run.excursions, Excursions::default());
             prop_assert_eq!(run.violations, 0);
         }
@@ -529,7 +529,7 @@ fn the_guard_is_kept_under_limits_to_come() {
         tolerance: 0,
     };
     for (policy, _) in story.rules() {
-        let run = story.run(&truth, policy, Events::Instant);
+        let run = story.run(&truth, policy.clone(), Events::Instant);
         assert_eq!(run.excursions, Excursions::default(), "{policy}");
     }
 }

@@ -82,7 +82,8 @@ fn account_for_every_record(logs: &[PathBuf]) {
         };
         for policy in PolicySpec::all().into_iter().filter(is_quick) {
             let model = papers::model(&policy, &machine, log.workload.jobs(), 1).unwrap();
-            let run = Scenario::new(&machine, &log.workload, policy, model.as_ref()).run().run;
+            let run =
+                Scenario::new(&machine, &log.workload, policy.clone(), model.as_ref()).run().run;
             let count = |wanted: fn(&State) -> bool| {
                 run.records.iter().filter(|record| wanted(&record.state)).count() as u64
             };
@@ -133,7 +134,7 @@ fn run_as_profiles_say(logs: &[PathBuf]) {
         for policy in RmapSpec::ALL.map(PolicySpec::of) {
             let scenario = Scenario {
                 budget: Budget::constant(limit),
-                ..Scenario::new(&machine, &workload, policy, &model)
+                ..Scenario::new(&machine, &workload, policy.clone(), &model)
             };
             let run = scenario.run().run;
             let place = format!("{policy} on {}", path.display());

@@ -121,7 +121,7 @@ impl<'a> World<'a> {
         let run_times = jobs.iter().map(|(_, run_time)| *run_time).collect();
         jobs.reverse();
         World {
-            policy_spec: *spec,
+            policy_spec: spec.clone(),
             machine,
             models,
             to_come: jobs,
