@@ -5,18 +5,16 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant as Moment};
 
 use busbar::budget::Budget;
-use busbar::live::End;
-use busbar::live::active_budget::ActiveBudget;
-use busbar::live::clock::{Clock, Hand};
-use busbar::live::controller::{Act, Controller};
-use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
-use busbar::live::engine::{AtOnce, Recording};
-use busbar::live::requester::Requester;
-use busbar::live::schedule::Schedule;
-use busbar::live::setup::Setup;
-use busbar::live::socket::{ClientGone, Message};
+use busbar::live::control::active_budget::ActiveBudget;
+use busbar::live::control::clock::{Clock, Hand};
+use busbar::live::control::controller::{Act, Controller};
+use busbar::live::control::daemon::{Daemon, LoopOptions};
+use busbar::live::control::schedule::Schedule;
+use busbar::live::control::setup::Setup;
+use busbar::live::engine::{AtOnce, Recording, USUAL_DEADLINE};
+use busbar::live::job::{End, Requester};
 use busbar::live::store::{Saved, Store};
-use busbar::live::wire::{Reply, Request};
+use busbar::live::wire::{ClientGone, Message, Reply, Request};
 use busbar::units::{Instant, Span, Watts};
 use rustix::time::{ClockId, clock_gettime};
 

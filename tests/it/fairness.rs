@@ -4,19 +4,19 @@
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use busbar::live::active_budget::ActiveBudget;
-use busbar::live::clock::Hand;
-use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
-use busbar::live::engine::{AtOnce, Recording};
-use busbar::live::finished::{By, Finished, FinishedQuery, UsageQuery};
-use busbar::live::job::{EventKind, JobRequest, Owner, Program, Submission};
-use busbar::live::requester::Requester;
-use busbar::live::schedule::{Allowance, ScheduleSpec};
-use busbar::live::setup::Setup;
-use busbar::live::socket::{ClientGone, Message};
+use busbar::live::control::active_budget::ActiveBudget;
+use busbar::live::control::clock::Hand;
+use busbar::live::control::daemon::{Daemon, LoopOptions};
+use busbar::live::control::schedule::{Allowance, ScheduleSpec};
+use busbar::live::control::setup::Setup;
+use busbar::live::engine::{AtOnce, Recording, USUAL_DEADLINE};
+use busbar::live::job::{Attempt, End, EventKind, JobRequest, Owner, Program, Requester};
 use busbar::live::store::Store;
-use busbar::live::wire::{ForecastRequest, JobDetails, RefusalKind, Reply, Request, State};
-use busbar::live::{Attempt, End};
+use busbar::live::wire::finished::{By, Finished, FinishedQuery, UsageQuery};
+use busbar::live::wire::{
+    ClientGone, ForecastRequest, JobDetails, Message, RefusalKind, Reply, Request, State,
+    Submission,
+};
 use busbar::machine::{Details, Machine};
 use busbar::units::Span;
 use busbar::world::Repertoire;

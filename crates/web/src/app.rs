@@ -5,21 +5,20 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use busbar_live::door::Door;
-use busbar_live::requester::Requester;
-use busbar_live::socket::ClientGone;
-use busbar_live::wire::{Forecast, ForecastRequest, Reply, Request};
+use busbar_live::job::Requester;
+use busbar_live::server::config::TlsFiles;
+use busbar_live::server::door::Door;
+use busbar_live::wire::{ClientGone, Forecast, ForecastRequest, Reply, Request};
+use busbar_trust::TrustedFolder;
 use tokio::sync::broadcast;
 
 use crate::access::{Access, Caller};
-use crate::api::answers::{self, Rendered};
+use crate::answers::{self, Rendered};
 use crate::error::{ApiError, ErrorKind};
 use crate::metrics::Metrics;
 use crate::names::Names;
-use crate::page::Assets;
 use crate::reads::Reads;
 use crate::samples::Samples;
-use crate::server::Options;
 use crate::token::Tokens;
 use crate::turns::Turns;
 
@@ -37,6 +36,35 @@ const FRESH_FORECASTS: Duration = Duration::from_secs(10);
 
 /// Events that a slow reader may be behind.
 const BACKLOG: usize = 1024;
+
+/// What is served, where, and to whom.
+pub struct Options {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Whether programs on this machine may read without a token.
+    pub open: bool,
+    /// The files for TLS.
+    pub tls: Option<TlsFiles>,
+    /// Names by which browsers may call the page, besides those of the loopback.
+    pub hosts: Vec<String>,
+    /// The daemon's state folder, which holds the tokens and the latest power.
+    pub state: TrustedFolder,
+    /// The largest request, in bytes.
+    pub request: usize,
+    /// The largest number of connections.
+    pub connections: usize,
+    /// What browsers get.
+    pub assets: Assets,
+}
+
+/// What the page has in common with the report.
+#[derive(Clone, Copy)]
+pub struct Assets {
+    /// Colours, tables and sections.
+    pub style: &'static str,
+    /// Quantities in words, and how charts are drawn.
+    pub scripts: &'static [&'static str],
+}
 
 /// A question that many ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,10 +6,9 @@ use std::sync::mpsc::channel;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use busbar::live::End;
-use busbar::live::requester::Requester;
-use busbar::live::socket::{Client, ClientGone, Message};
-use busbar::live::wire::{Reply, Request};
+use busbar::live::job::{End, Requester};
+use busbar::live::server::socket::Client;
+use busbar::live::wire::{ClientGone, Message, Reply, Request};
 use busbar::units::Span;
 
 use super::by_hand::{ByHand, ROOT, daily, submission};

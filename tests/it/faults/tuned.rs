@@ -2,10 +2,9 @@
 //! that, it goes on.
 
 use busbar::freedom::Freedoms;
-use busbar::live::End;
-use busbar::live::job::EventKind;
-use busbar::live::schedule::{Allowance, ScheduleSpec};
-use busbar::live::tuning::Nightly;
+use busbar::live::control::schedule::{Allowance, ScheduleSpec};
+use busbar::live::control::setup::Nightly;
+use busbar::live::job::{End, EventKind};
 use busbar::policy::{Decision, Own, Policy, PolicySpec, Published, View};
 use busbar::tuning::Advice;
 use jiff::civil::Time;

@@ -16,8 +16,8 @@ use std::path::Path;
 
 use busbar::budget::BudgetSpec;
 use busbar::job::Job;
+use busbar::live::control::setup::Setup;
 use busbar::live::job::{EventKind, Owner};
-use busbar::live::setup::Setup;
 use busbar::live::wire::HistoryLine;
 use busbar::machine::Machine;
 use busbar::model::{Menu, Model, OperatingPoint, Outcome, Rigid, Rung};

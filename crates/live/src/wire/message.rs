@@ -1,0 +1,38 @@
+//! A request on its way to the daemon's loop, with who asks and where the answer goes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use super::reply::Reply;
+use super::request::Request;
+use crate::job::Requester;
+
+/// A request for the daemon's loop, which sends one answer.
+#[derive(Debug)]
+pub struct Message {
+    /// The request.
+    pub request: Request,
+    /// Who sent it.
+    pub peer: Requester,
+    /// The channel for the answer. The client may be gone by then.
+    pub reply: Sender<Reply>,
+    /// Tells whether the client is gone, for answers that take long.
+    pub gone: ClientGone,
+}
+
+/// Tells whether a client is gone, so that nobody waits for the answer. Clones share the state.
+#[derive(Clone, Debug, Default)]
+pub struct ClientGone(Arc<AtomicBool>);
+
+impl ClientGone {
+    /// Records that the client is gone.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client is gone.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
