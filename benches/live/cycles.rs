@@ -1,7 +1,6 @@
 //! Control cycles with a long queue: in each of them a job ends, one is submitted, and the policy
 //! decides who starts.
 
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant as Moment};
 
 use busbar::budget::Budget;
@@ -14,7 +13,7 @@ use busbar::live::control::setup::Setup;
 use busbar::live::engine::{AtOnce, Recording, USUAL_DEADLINE};
 use busbar::live::job::{End, Requester};
 use busbar::live::store::{Saved, Store};
-use busbar::live::wire::{ClientGone, Message, Reply, Request};
+use busbar::live::wire::{ClientGone, Message, Reply, Request, answers};
 use busbar::units::{Instant, Span, Watts};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -130,7 +129,7 @@ impl House {
 
     /// A cycle with these requests: how long it took.
     pub(crate) fn ask(&mut self, requests: Vec<Request>) -> Took {
-        let (reply, replies) = channel();
+        let (reply, mut replies) = answers();
         let gone = ClientGone::default();
         let message = |request| Message {
             request,
@@ -142,7 +141,7 @@ impl House {
         let asked = messages.len();
         let took = Took::of(|| self.daemon.cycle(messages).expect("a cycle"));
         let refused = |reply: &Reply| matches!(reply, Reply::Error(_));
-        let answers: Vec<Reply> = replies.try_iter().collect();
+        let answers: Vec<Reply> = std::iter::from_fn(|| replies.try_recv().ok()).collect();
         assert!(answers.len() == asked && !answers.iter().any(refused), "{:?}", answers.first());
         self.engine.take_calls();
         took

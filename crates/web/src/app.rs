@@ -2,15 +2,15 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use busbar_live::job::Requester;
 use busbar_live::server::config::TlsFiles;
 use busbar_live::server::door::Door;
-use busbar_live::wire::{ClientGone, Forecast, ForecastRequest, Reply, Request};
+use busbar_live::wire::{Forecast, ForecastRequest, Reply, Request, Waiting};
 use busbar_trust::TrustedFolder;
 use tokio::sync::broadcast;
+use tokio::time::timeout;
 
 use crate::access::{Access, Caller};
 use crate::answers::{self, Rendered};
@@ -118,33 +118,24 @@ impl App {
     /// Asks the loop for somebody, and waits for its answer.
     pub(crate) async fn ask(&self, request: Request, who: Requester) -> Result<Reply, ApiError> {
         request.check()?;
-        /// Tells the loop that nobody waits any more.
-        struct Waiting(ClientGone);
-        impl Drop for Waiting {
-            fn drop(&mut self) {
-                self.0.set();
-            }
-        }
-        let waiting = Waiting(ClientGone::default());
-        let answer = self.door.ask(request, who, waiting.0.clone());
+        let waiting = Waiting::default();
+        let mut answer = self.door.ask(request, who, waiting.gone());
+        let answer = timeout(PATIENCE, answer.recv())
+            .await
+            .map_err(|_| ApiError::new(ErrorKind::Busy, "the daemon does not answer; try again"))?;
+        let stopping =
+            || ApiError::new(ErrorKind::Stopping, "the daemon is about to stop; try again later");
+        let mut reply = match answer.ok_or_else(stopping)? {
+            Reply::Error(refusal) => return Err(refusal.into()),
+            reply => reply,
+        };
+        // Who looks a name up may wait for a directory.
         let names = Arc::clone(&self.names);
-        let answer = tokio::task::spawn_blocking(move || {
-            let mut reply = answer.recv_timeout(PATIENCE)?;
+        let named = tokio::task::spawn_blocking(move || {
             names.add_to(&mut reply);
-            Ok(reply)
+            reply
         });
-        let answer = answer.await;
-        match answer {
-            Ok(Ok(Reply::Error(refusal))) => Err(refusal.into()),
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(RecvTimeoutError::Timeout)) => {
-                Err(ApiError::new(ErrorKind::Busy, "the daemon does not answer; try again"))
-            }
-            Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => Err(ApiError::new(
-                ErrorKind::Stopping,
-                "the daemon is about to stop; try again later",
-            )),
-        }
+        named.await.map_err(|_| stopping())
     }
 
     /// The name of a user, if the system knows it.

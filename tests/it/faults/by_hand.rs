@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
 
 use busbar::live::control::active_budget::ActiveBudget;
 use busbar::live::control::clock::Hand;
@@ -14,7 +13,7 @@ use busbar::live::engine::{AtOnce, Call, Recording, Signal, USUAL_DEADLINE};
 use busbar::live::job::{Allotment, Attempt, JobRequest, Owner, Program, Requester};
 use busbar::live::store::Store;
 use busbar::live::wire::{
-    ClientGone, HistoryLine, JobLine, Message, Refusal, Reply, Request, Status, Submission,
+    ClientGone, HistoryLine, JobLine, Message, Refusal, Reply, Request, Status, Submission, answers,
 };
 use busbar::machine::{Details, Machine};
 use busbar::units::{Span, Watts};
@@ -100,7 +99,7 @@ impl ByHand {
 
     /// A cycle with one request, and one more for what follows from it.
     pub(super) fn ask(&mut self, request: Request) -> Reply {
-        let (reply, answer) = channel();
+        let (reply, mut answer) = answers();
         self.daemon()
             .cycle(vec![Message {
                 request,
@@ -110,7 +109,7 @@ impl ByHand {
             }])
             .unwrap();
         self.cycle();
-        answer.recv().expect("an answer")
+        answer.blocking_recv().expect("an answer")
     }
 
     pub(super) fn submit(&mut self, nodes: u32, seconds: u32) -> Result<u64, Refusal> {

@@ -1,7 +1,6 @@
 //! A whole daemon, loop, file and all, with a clock that is moved by hand and jobs that are simulated.
 
 use std::path::PathBuf;
-use std::sync::mpsc::channel;
 
 use busbar::budget::Budget;
 use busbar::live::control::active_budget::ActiveBudget;
@@ -13,7 +12,7 @@ use busbar::live::engine::{AtOnce, EmulatedPower, Engine, USUAL_DEADLINE};
 use busbar::live::engines::replay::{Naming, Real, Replay};
 use busbar::live::job::{Program, Requester};
 use busbar::live::store::{Query, Store};
-use busbar::live::wire::{ClientGone, Message, Reply, Request};
+use busbar::live::wire::{ClientGone, Message, Reply, Request, answers};
 use busbar::policy::PolicySpec;
 use busbar::units::{Instant, JobId, Span};
 use jiff::tz::TimeZone;
@@ -139,7 +138,7 @@ impl Machine<'_> {
             }
             let mut requests = Vec::new();
             while let Some(job) = coming.next_if(|job| job.submit <= next) {
-                let (reply, _) = channel();
+                let (reply, _) = answers();
                 let request = Request::Submit(Box::new(job.submission(program())));
                 requests.push(Message {
                     request,
@@ -329,7 +328,7 @@ fn who_comes_with_a_lower_limit_meets_it() {
     let mut daemon = machine.daemon();
     daemon.cycle(Vec::new()).unwrap();
     machine.go_to(Instant::from_secs(3600));
-    let (reply, answers) = channel();
+    let (reply, mut answers) = answers();
     let request = Request::Submit(Box::new(job.submission(program())));
     daemon
         .cycle(vec![Message {
@@ -339,6 +338,6 @@ fn who_comes_with_a_lower_limit_meets_it() {
             gone: ClientGone::default(),
         }])
         .unwrap();
-    let answer = answers.recv().unwrap();
+    let answer = answers.blocking_recv().unwrap();
     assert!(matches!(&answer, Reply::Submitted { remark: Some(_), .. }), "{answer:?}");
 }

@@ -2,7 +2,7 @@
 //! wait. None of them reads more than a bounded number of rows.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use crate::store::{Ended, Query, Reader, Store, StoreError, StoredJob, Sums, Wal
 use crate::wire::finished::{
     By, Finished, FinishedJob, FinishedQuery, MOST_DAYS, MOST_JOBS, Usage, UsageQuery, UsageSum,
 };
-use crate::wire::{ArrayDetails, HistoryLine, JobLine, Refusal, RefusalKind, Reply};
+use crate::wire::{ArrayDetails, HistoryLine, JobLine, Refusal, RefusalKind, Reply, ReplyTo};
 use busbar_core::units::Instant;
 
 /// The number of lookups that may be queued.
@@ -30,7 +30,7 @@ const USUAL_JOBS: u32 = 100;
 pub(super) struct Lookup {
     pub(super) question: Question,
     pub(super) viewer: Viewer,
-    pub(super) reply: Sender<Reply>,
+    pub(super) reply: ReplyTo,
 }
 
 /// A question that needs the database.

@@ -29,24 +29,25 @@ use std::time::{Duration, Instant};
 
 use busbar_agent::emulate;
 use busbar_agent::fleet::{self, AgentId, Fleet, Options, Target};
-use busbar_agent::wire::{self, Answer, Caps, Event, Outcome, SetReport};
+use busbar_agent::wire::{self, Answer, Caps, Outcome, SetReport};
 
 use crate::engine::{
-    Engine, EngineError, EnginePace, Found, Lowered, MeasuredDomain, Measurement, NodeInfo, Order,
-    Report, Signal, Ticket, Wait,
+    Engine, EngineError, EnginePace, Found, Lowered, NodeInfo, Order, Report, Ticket, Wait,
 };
 use crate::job::{Allotment, Attempt, NodeState};
 use busbar_core::machine;
 use busbar_core::units::Watts;
 
+mod heard;
 mod lowerings;
 mod meters;
+mod orders;
 mod steps;
 mod unplaced;
 
 use lowerings::Lowerings;
 use meters::Meters;
-use steps::{Step, Steps};
+use steps::Steps;
 use unplaced::Unplaced;
 
 /// A node with an agent.
@@ -79,9 +80,6 @@ impl Terms {
         self.lease + 2 * self.within
     }
 }
-
-/// The pause before an agent that refused a lower cap is asked again.
-const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
 /// The cap of a node, and what its agent says of it.
 struct Kept {
@@ -207,189 +205,6 @@ impl Capped {
         allotment.nodes.iter().map(|(node, added)| (*node, cap(*added))).collect()
     }
 
-    /// Takes the first step of an order, or keeps it until the agents of its nodes have answered for the first time.
-    fn begin(&mut self, ticket: Ticket, order: Order, until: Instant) {
-        if self.unplaced.takes(&order) {
-            return self.order_within(ticket, order);
-        }
-        let caps = match &order {
-            Order::Signal { .. } => return self.order_within(ticket, order),
-            Order::Start(launch) => self.caps(&launch.allotment),
-            Order::Set { allotment, .. } => self.caps(allotment),
-        };
-        let state = |node: &u32| self.nodes.get(*node as usize).map(|kept| &kept.state);
-        let is_awaited = caps.iter().any(|(node, _)| state(node) == Some(&NodeState::Awaited));
-        if is_awaited && Instant::now() < until {
-            return self.awaiting.push((ticket, order, until));
-        }
-        if let Some((node, reason)) = caps.iter().find_map(|(node, _)| self.hindrance(*node)) {
-            let attempt = order.attempt();
-            let error = EngineError::Node { attempt, node, reason };
-            return self.reports.push(Report::Failed { ticket, error });
-        }
-        // Nobody gets more before the others have less.
-        let has = |node: &u32| self.nodes.get(*node as usize).map(|kept| kept.cap);
-        let (raised, lowered): (Vec<_>, Vec<_>) =
-            caps.into_iter().partition(|(node, cap)| has(node) < Some(*cap));
-        self.cap(ticket, order, lowered, raised);
-    }
-
-    /// Gives nodes of an order their caps, and others after them.
-    fn cap(
-        &mut self,
-        ticket: Ticket,
-        order: Order,
-        now: Vec<(u32, Watts)>,
-        then: Vec<(u32, Watts)>,
-    ) {
-        match (now.is_empty(), then.is_empty()) {
-            (true, true) => self.order_within(ticket, order),
-            (true, false) => self.cap(ticket, order, then, now),
-            (false, _) => {
-                let asked = self.ask(&now);
-                self.steps.begin(ticket, Step { order, then }, asked);
-            }
-        }
-    }
-
-    /// Lets the engine within carry an order out.
-    fn order_within(&mut self, ticket: Ticket, order: Order) {
-        self.steps.within(ticket, order.clone());
-        self.inner.request(vec![(ticket, order)]);
-    }
-
-    /// Takes up orders whose nodes' agents have answered, or have not in time.
-    fn take_up(&mut self) {
-        for (ticket, order, until) in std::mem::take(&mut self.awaiting) {
-            self.begin(ticket, order, until);
-        }
-    }
-
-    /// Why a node cannot be given a cap now: its name, and the reason.
-    fn hindrance(&self, node: u32) -> Option<(String, String)> {
-        let Some(kept) = self.nodes.get(node as usize) else {
-            return Some((node.to_string(), "there is no such node".to_owned()));
-        };
-        match &kept.state {
-            NodeState::Down { reason } => Some((kept.info.name.clone(), reason.clone())),
-            NodeState::Awaited => {
-                Some((kept.info.name.clone(), "its agent has not answered yet".to_owned()))
-            }
-            NodeState::Up | NodeState::Drained { .. } => None,
-        }
-    }
-
-    /// An agent confirmed a cap, or did not.
-    fn answered(&mut self, agent: AgentId, asked: fleet::Ticket, result: Result<(), String>) {
-        let node = agent.0 as u32;
-        let is_lowering = match &result {
-            Ok(()) => self.lowerings.confirmed(node, asked),
-            Err(_) => self.lowerings.refused(node, asked, Instant::now() + BETWEEN_TRIES),
-        };
-        if self.nodes[agent.0].welcome == Some(asked) {
-            self.nodes[agent.0].welcome = None;
-            let state = match result {
-                Ok(()) => NodeState::Up,
-                Err(reason) => NodeState::Drained { reason },
-            };
-            return self.set_state(node, state);
-        }
-        let Some((ticket, Step { order, then })) = self.steps.answered(asked, &result) else {
-            // Nobody else is to use a node that does not do as it is told.
-            if let (true, Err(reason), NodeState::Up) =
-                (is_lowering, result, &self.nodes[agent.0].state)
-            {
-                self.set_state(node, NodeState::Drained { reason });
-            }
-            return;
-        };
-        match result {
-            Err(reason) => {
-                // Nobody else is to try the same there before something changes.
-                if self.nodes[agent.0].state == NodeState::Up {
-                    self.set_state(node, NodeState::Drained { reason: reason.clone() });
-                }
-                let node = self.nodes[agent.0].info.name.clone();
-                let attempt = order.attempt();
-                let error = EngineError::Node { attempt, node, reason };
-                self.give_up(&order);
-                self.reports.push(Report::Failed { ticket, error });
-            }
-            Ok(()) => self.cap(ticket, order, then, Vec::new()),
-        }
-    }
-
-    /// An order fails whose nodes may have got new caps: they get back what they had.
-    fn give_up(&mut self, order: &Order) {
-        if self.unplaced.has(order.attempt()) {
-            return;
-        }
-        let nodes: Vec<u32> = match order {
-            Order::Start(launch) => launch.allotment.node_numbers(),
-            Order::Set { allotment, .. } => allotment.node_numbers(),
-            Order::Signal { .. } => Vec::new(),
-        };
-        let held: BTreeMap<u32, Watts> = self.jobs.values().flatten().copied().collect();
-        let before = |node: &u32| held.get(node).copied().unwrap_or(self.terms.lowest);
-        let caps = nodes.iter().map(|node| (*node, before(node)));
-        let may_have = |node: &u32| self.nodes.get(*node as usize).map(|kept| kept.cap);
-        let (raised, others): (Vec<_>, Vec<_>) =
-            caps.partition(|(node, cap)| may_have(node) > Some(*cap));
-        self.lower(&raised);
-        self.ask(&others);
-    }
-
-    /// The engine within has carried an order out.
-    fn done_within(&mut self, ticket: Ticket) {
-        let order = self.steps.done_within(ticket);
-        self.reports.push(Report::Confirmed { ticket });
-        let Some(order) = order.filter(|order| !self.unplaced.is_about(order)) else { return };
-        let (attempt, nodes) = match &order {
-            Order::Start(launch) => (launch.attempt, self.caps(&launch.allotment)),
-            Order::Set { attempt, allotment, .. } => (*attempt, self.caps(allotment)),
-            Order::Signal { attempt, signal } => return self.signalled(*attempt, *signal),
-        };
-        self.meter(&order);
-        let now: BTreeSet<u32> = nodes.iter().map(|(node, _)| *node).collect();
-        self.demand(&now, self.terms.node.highest);
-        let before = self.jobs.insert(attempt, nodes).unwrap_or_default();
-        let left = before.into_iter().map(|(node, _)| node).filter(|node| !now.contains(node));
-        self.leave(&left.collect());
-    }
-
-    /// A job was sent a signal. One that is suspended draws nothing.
-    fn signalled(&self, attempt: Attempt, signal: Signal) {
-        let power = match signal {
-            Signal::Suspend => Watts::ZERO,
-            Signal::Resume => self.terms.node.highest,
-            Signal::Terminate | Signal::Kill => return,
-        };
-        let nodes = self.jobs.get(&attempt).into_iter().flatten();
-        self.demand(&nodes.map(|(node, _)| *node).collect(), power);
-    }
-
-    /// Lets nodes add up what a job consumes.
-    fn meter(&mut self, order: &Order) {
-        match order {
-            Order::Start(launch) => self.began(launch.attempt, &launch.allotment),
-            Order::Set { attempt, allotment, .. } if self.unplaced.has_just_begun(*attempt) => {
-                self.began(*attempt, allotment);
-            }
-            Order::Set { attempt, allotment, .. } => {
-                let left = self.meters.changed(*attempt, allotment);
-                let job = meters::name(*attempt);
-                self.ask_each(&left, &wire::Request::End { job });
-            }
-            Order::Signal { .. } => (),
-        }
-    }
-
-    fn began(&mut self, attempt: Attempt, allotment: &Allotment) {
-        self.meters.began(attempt, allotment);
-        let nodes = allotment.node_numbers().into_iter().collect();
-        self.ask_each(&nodes, &wire::Request::Begin { job: meters::name(attempt) });
-    }
-
     fn ask_each(&mut self, nodes: &BTreeSet<u32>, request: &wire::Request) -> Vec<fleet::Ticket> {
         let requests = nodes.iter().map(|node| (AgentId(*node as usize), request.clone()));
         self.fleet.ask_all(requests.collect::<Vec<_>>(), self.terms.within).into_keys().collect()
@@ -436,127 +251,6 @@ impl Capped {
             }
             kept.state = state.clone();
             self.reports.push(Report::Node { node, state });
-        }
-    }
-
-    /// Takes in what the agents report.
-    fn hear(&mut self) {
-        while let Ok(report) = self.incoming.try_recv() {
-            match report {
-                fleet::Report::Up { agent, inventory } => self.is_up(agent, &inventory),
-                fleet::Report::Down { agent, reason } => {
-                    let kept = &mut self.nodes[agent.0];
-                    kept.welcome = None;
-                    if kept.silent_since.is_none() {
-                        let now = Instant::now();
-                        kept.silent_since = Some(now);
-                        self.lowerings.silent_from(agent.0 as u32, now + self.terms.silence());
-                    }
-                    self.set_state(agent.0 as u32, NodeState::Down { reason });
-                }
-                fleet::Report::Answered { agent, ticket, answer } => {
-                    self.billed(ticket, Some(&answer));
-                    self.answered(agent, ticket, judged(answer));
-                }
-                fleet::Report::Failed { agent, ticket, reason, .. } => {
-                    self.billed(ticket, None);
-                    self.answered(agent, ticket, Err(reason));
-                }
-                fleet::Report::Unleased { agent, reason } => {
-                    self.set_state(agent.0 as u32, NodeState::Drained { reason });
-                }
-                fleet::Report::Event { agent, event, .. } => self.happened(agent, &event),
-                fleet::Report::Sample { agent, sample } => self.sampled(agent, &sample),
-            }
-        }
-    }
-
-    /// An agent may have said what a job consumed.
-    fn billed(&mut self, ticket: fleet::Ticket, answer: Option<&Answer>) {
-        if let Some((attempt, consumption)) = self.meters.answered(ticket, answer) {
-            self.reports.push(Report::Consumed { attempt, consumption });
-        }
-    }
-
-    /// An agent is there, perhaps again: its node is in service when it has confirmed the cap that it is to
-    /// have.
-    fn is_up(&mut self, agent: AgentId, inventory: &wire::Inventory) {
-        let node = agent.0 as u32;
-        let range = inventory.caps.map(|range| (range.lowest, range.highest));
-        self.nodes[agent.0].info.caps = range;
-        self.nodes[agent.0].silent_since = None;
-        let longest = Duration::from_millis(inventory.longest_lease);
-        self.shortest_lease = self.shortest_lease.min(longest);
-        let (lowest, highest) = (self.terms.lowest, self.terms.node.highest);
-        let hindrance = match range {
-            None => Some("it cannot be capped; see 'busbar agent probe' there".to_owned()),
-            Some((least, _)) if least > lowest => Some(format!(
-                "its lowest cap is {least}, and jobs may be given {lowest}; raise the lowest cap of the machine"
-            )),
-            Some(_) if inventory.safe.is_some_and(|safe| safe > lowest) => Some(format!(
-                "its safe cap is above {lowest}, with which nodes without a job count; lower 'caps.safe' there, or raise \
-                 the lowest cap of the machine"
-            )),
-            Some((_, most)) if most < highest => Some(format!(
-                "its highest cap is {most}, and jobs may be given {highest}; lower the highest cap of the machine"
-            )),
-            Some(_) => None,
-        };
-        if let Some(reason) = hindrance {
-            // It is asked for nothing, so that there is nothing to wait for.
-            self.lowerings.forget(node);
-            return self.set_state(node, NodeState::Drained { reason });
-        }
-        let cap = self.nodes[agent.0].cap;
-        self.nodes[agent.0].welcome = self.ask(&[(node, cap)]).into_iter().next();
-    }
-
-    /// Something happened on a node without being asked for.
-    fn happened(&mut self, agent: AgentId, event: &Event) {
-        let node = agent.0 as u32;
-        let name = &self.nodes[agent.0].info.name;
-        match event {
-            Event::Verified { .. } => tracing::debug!(node = name, ?event, "an agent reports"),
-            _ => tracing::warn!(node = name, ?event, "an agent reports"),
-        }
-        match event {
-            Event::Exceeded { name, cap, .. } => {
-                let reason = format!("{name} draws more than its cap of {cap}");
-                self.set_state(node, NodeState::Drained { reason });
-            }
-            Event::Lost { name, reason } => {
-                let reason = format!("{name} cannot be read: {reason}");
-                self.set_state(node, NodeState::Drained { reason });
-            }
-            Event::Verified { .. } | Event::Found { .. } => {
-                if matches!(self.nodes[agent.0].state, NodeState::Drained { .. }) {
-                    self.set_state(node, NodeState::Up);
-                }
-            }
-            // The daemon is back, since it hears of this: the cap is to be as it was.
-            Event::LeaseEnded { .. } => {
-                let cap = self.nodes[agent.0].cap;
-                self.nodes[agent.0].welcome = self.ask(&[(node, cap)]).into_iter().next();
-            }
-            Event::Unverified { .. }
-            | Event::Changed { .. }
-            | Event::Unrecorded { .. }
-            | Event::Stopping => (),
-        }
-    }
-
-    fn sampled(&mut self, agent: AgentId, sample: &wire::Sample) {
-        // What is not known is not reported: nobody takes it for nothing.
-        if let Some(power) = sample.power.value() {
-            let is_emulated = sample.power.origin() == "emulated";
-            let domains = sample.domains.iter();
-            let domains = domains.filter_map(|domain| {
-                let power = *domain.power.value()?;
-                Some(MeasuredDomain { name: domain.name.to_string(), power })
-            });
-            let domains = domains.collect();
-            let power = Measurement { power: *power, is_emulated, at: sample.at, domains };
-            self.reports.push(Report::Measured { node: agent.0 as u32, power });
         }
     }
 }

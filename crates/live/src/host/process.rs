@@ -1,5 +1,8 @@
 //! A process by its identity: its number, and when it began. Numbers are used again after a while; with
 //! the time at which it began, in ticks since the machine was switched on, there is only one.
+//!
+//! The one line of `/proc` that is read here is read by hand: the crate `procfs` would read all of it into types that nobody
+//! needs, for each process of the machine and several times a second.
 
 use std::fs;
 use std::io;

@@ -4,11 +4,11 @@
 //! The kernel says who is behind a socket. Behind a door, its server has to know: it says in whose name a request is
 //! made, and with which rights.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::Sender;
 
 use crate::control::daemon::Wake;
 use crate::job::Requester;
-use crate::wire::{ClientGone, Message, Reply, Request};
+use crate::wire::{Answers, ClientGone, Message, Request, answers};
 
 /// Passes requests to the loop. Clones lead to the same loop.
 #[derive(Clone)]
@@ -24,8 +24,8 @@ impl Door {
 
     /// Passes a request on. The answer comes on the channel, which is closed without one
     /// if the daemon stops. Whoever no longer waits for it says so by `gone`.
-    pub fn ask(&self, request: Request, who: Requester, gone: ClientGone) -> Receiver<Reply> {
-        let (reply, answer) = channel();
+    pub fn ask(&self, request: Request, who: Requester, gone: ClientGone) -> Answers {
+        let (reply, answer) = answers();
         // Without a loop, the channel is closed.
         let _ = self.wakes.send(Wake::Request(Message { request, peer: who, reply, gone }));
         answer

@@ -15,16 +15,16 @@ mod switching;
 
 use super::*;
 use crate::control::setup::LastResort;
-use crate::engine::{Found, Power};
+use crate::engine::{Found, Power, Signal};
 use crate::job::Requester::{Anybody, Full, Ordinary};
-use crate::job::{After, JobRequest, Owner, Program};
+use crate::job::{After, Attempt, End, JobRequest, Owner, Program};
 use crate::store::Batch;
 use crate::wire::{RefusalKind, State, Submission};
 use busbar_core::freedom::Freedom;
 use busbar_core::machine::{Details, Machine};
 use busbar_core::policy::PolicySpec;
 use busbar_core::profile::cab;
-use busbar_core::units::Span;
+use busbar_core::units::{Joules, Span};
 use busbar_core::world::Repertoire;
 
 const ALICE: Owner = Owner { user: 1000, group: 1000 };

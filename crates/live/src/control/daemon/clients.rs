@@ -1,7 +1,5 @@
 //! Requests of clients and the answers to them.
 
-use std::sync::mpsc::Sender;
-
 use super::Daemon;
 use crate::control::answers;
 use crate::control::forecast::Outlook;
@@ -10,7 +8,7 @@ use crate::control::setup::Viewer;
 use crate::job::Requester;
 use crate::store::Query;
 use crate::wire::{
-    Answer, ClientGone, JobLine, PROTOCOL, Refusal, RefusalKind, Reply, Request, Status,
+    Answer, ClientGone, JobLine, PROTOCOL, Refusal, RefusalKind, Reply, ReplyTo, Request, Status,
 };
 use busbar_core::units::Instant;
 
@@ -35,7 +33,7 @@ impl Daemon {
         now: Instant,
         request: Request,
         peer: Requester,
-        reply: &Sender<Reply>,
+        reply: &ReplyTo,
         gone: &ClientGone,
     ) -> Option<Pending> {
         let controller = &mut self.controller;

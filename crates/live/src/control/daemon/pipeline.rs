@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::control::controller::Act;
 use crate::engine::{Signal, Ticket};
 use crate::job::Attempt;
-use busbar_core::units::{Instant, Span};
+use busbar_core::units::Instant;
 
 /// Acts that were written down and are not finished.
 #[derive(Default)]
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::engine::Power;
     use crate::job::{Allotment, Previous};
-    use busbar_core::units::Watts;
+    use busbar_core::units::{Span, Watts};
 
     fn allotment(watts: u32) -> Allotment {
         let power = Watts::from_watts(watts);

@@ -5,12 +5,11 @@
 //! client disconnects, when it takes too long, and when the daemon stops.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant as Moment};
 
-use crate::wire::{ClientGone, Forecast, Refusal, RefusalKind, Reply};
+use crate::wire::{ClientGone, Forecast, Refusal, RefusalKind, Reply, ReplyTo};
 use busbar_core::units::Span;
 
 /// The largest number of forecasts at the same time.
@@ -67,7 +66,7 @@ struct Starts {
 #[derive(Debug)]
 struct Asked {
     gone: ClientGone,
-    reply: Sender<Reply>,
+    reply: ReplyTo,
 }
 
 impl RunningForecasts {
@@ -105,7 +104,7 @@ impl RunningForecasts {
     pub(crate) fn begin(
         &self,
         user: Option<u32>,
-        reply: Sender<Reply>,
+        reply: ReplyTo,
         gone: ClientGone,
         most: Span,
         is_expected: bool,
@@ -163,17 +162,13 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::ForecastLine;
+    use crate::wire::{Answers, ForecastLine, answers};
     use busbar_core::units::Watts;
-    use std::sync::mpsc::{Receiver, channel};
+    use std::sync::mpsc::channel;
 
     /// A forecast that goes on until it is not wanted, and tells that it has begun.
-    fn endless(
-        under_way: &RunningForecasts,
-        user: u32,
-        most: Span,
-    ) -> (Receiver<Reply>, ClientGone) {
-        let ((reply, answers), gone) = (channel(), ClientGone::default());
+    fn endless(under_way: &RunningForecasts, user: u32, most: Span) -> (Answers, ClientGone) {
+        let ((reply, answers), gone) = (answers(), ClientGone::default());
         let (begun, has_begun) = channel();
         under_way.begin(Some(user), reply, gone.clone(), most, false, move |wanted| {
             begun.send(()).unwrap();
@@ -186,8 +181,8 @@ mod tests {
         (answers, gone)
     }
 
-    fn refused(answer: &Receiver<Reply>) -> Refusal {
-        match answer.recv().unwrap() {
+    fn refused(answer: &mut Answers) -> Refusal {
+        match answer.blocking_recv().unwrap() {
             Reply::Error(refusal) => refusal,
             other => panic!("{other:?}"),
         }
@@ -198,17 +193,17 @@ mod tests {
     #[test]
     fn a_user_has_one_and_there_are_few() {
         let under_way = RunningForecasts::default();
-        let (answers, gone) = endless(&under_way, 1, LONG);
+        let (mut answers, gone) = endless(&under_way, 1, LONG);
         assert!(under_way.check(Some(1)).unwrap_err().message.contains("one of your forecasts"));
-        let others: Vec<_> = (2..=4).map(|user| endless(&under_way, user, LONG)).collect();
+        let mut others: Vec<_> = (2..=4).map(|user| endless(&under_way, user, LONG)).collect();
         assert!(under_way.check(Some(5)).unwrap_err().message.contains("4 forecasts are running"));
         // Whoever asked goes away, and makes room.
         gone.set();
-        refused(&answers);
+        refused(&mut answers);
         assert_eq!((under_way.check(Some(1)), under_way.check(Some(5))), (Ok(()), Ok(())));
         // The daemon stops: all others are told so, whatever their threads do.
         under_way.give_up();
-        for (answers, _) in &others {
+        for (answers, _) in &mut others {
             assert_eq!(refused(answers).kind, RefusalKind::Stopping);
         }
     }
@@ -217,7 +212,7 @@ mod tests {
     fn the_latest_one_that_assumes_nothing_says_when_jobs_start() {
         let under_way = RunningForecasts::default();
         let ask = |start: i64, is_expected: bool| {
-            let (reply, answers) = channel();
+            let (reply, mut answers) = answers();
             let line = ForecastLine {
                 job: Some(7),
                 name: None,
@@ -238,7 +233,7 @@ mod tests {
             };
             let gone = ClientGone::default();
             under_way.begin(None, reply, gone, LONG, is_expected, move |_| Ok(forecast));
-            assert!(matches!(answers.recv().unwrap(), Reply::Forecast(_)));
+            assert!(matches!(answers.blocking_recv().unwrap(), Reply::Forecast(_)));
             under_way.expected_starts()
         };
         assert_eq!(ask(1000, false), BTreeMap::new());
@@ -249,8 +244,8 @@ mod tests {
     #[test]
     fn one_that_takes_too_long_is_given_up() {
         let under_way = RunningForecasts::default();
-        let (answers, _) = endless(&under_way, 1, Span::from_millis(20));
-        let refusal = refused(&answers);
+        let (mut answers, _) = endless(&under_way, 1, Span::from_millis(20));
+        let refusal = refused(&mut answers);
         assert_eq!(refusal.kind, RefusalKind::TooMuch);
         assert!(refusal.message.contains("took more than 0.02 s"), "{refusal}");
         assert_eq!(under_way.check(Some(1)), Ok(()));
@@ -259,11 +254,11 @@ mod tests {
     #[test]
     fn one_that_fails_leaves_its_place() {
         let under_way = RunningForecasts::default();
-        let (reply, answers) = channel();
+        let (reply, mut answers) = answers();
         under_way
             .begin(Some(1), reply, ClientGone::default(), LONG, false, |_| panic!("as it should"));
         // No answer comes, as nobody is left to send one.
-        assert!(answers.recv().is_err());
+        assert!(answers.blocking_recv().is_none());
         assert_eq!(under_way.check(Some(1)), Ok(()));
     }
 }
