@@ -157,9 +157,10 @@ impl Server {
         self.file.remove();
         accepting.abort();
         self.shared.stopping.send_replace(true);
-        let all_gone = timeout(self.shared.limits.answer, self.shared.until_empty());
+        let all_gone =
+            async { timeout(self.shared.limits.answer, self.shared.until_empty()).await };
         // Whoever is not served by then is disconnected with the runtime.
-        let _ = self.runtime.block_on(async { all_gone.await });
+        let _ = self.runtime.block_on(all_gone);
         Parting { _streams: std::mem::take(&mut self.shared.open().parting) }
     }
 }
