@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Audience;
 
 #[cfg(feature = "live")]
-use crate::live::local::{exec, warden};
+use crate::live::engines::local::{exec, warden};
 use crate::policy::{PolicySpec, register};
 
 #[cfg(feature = "agent")]

@@ -1,22 +1,19 @@
 //! Control cycles with a long queue: in each of them a job ends, one is submitted, and the policy
 //! decides who starts.
 
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant as Moment};
 
 use busbar::budget::Budget;
-use busbar::live::End;
-use busbar::live::active_budget::ActiveBudget;
-use busbar::live::clock::{Clock, Hand};
-use busbar::live::controller::{Act, Controller};
-use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
-use busbar::live::engine::{AtOnce, Recording};
-use busbar::live::requester::Requester;
-use busbar::live::schedule::Schedule;
-use busbar::live::setup::Setup;
-use busbar::live::socket::{ClientGone, Message};
+use busbar::live::control::active_budget::ActiveBudget;
+use busbar::live::control::clock::{Clock, Hand};
+use busbar::live::control::controller::{Act, Controller};
+use busbar::live::control::daemon::{Daemon, LoopOptions};
+use busbar::live::control::schedule::Schedule;
+use busbar::live::control::setup::Setup;
+use busbar::live::engine::{AtOnce, Recording, USUAL_DEADLINE};
+use busbar::live::job::{End, Requester};
 use busbar::live::store::{Saved, Store};
-use busbar::live::wire::{Reply, Request};
+use busbar::live::wire::{ClientGone, Message, Reply, Request, answers};
 use busbar::units::{Instant, Span, Watts};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -132,7 +129,7 @@ impl House {
 
     /// A cycle with these requests: how long it took.
     pub(crate) fn ask(&mut self, requests: Vec<Request>) -> Took {
-        let (reply, replies) = channel();
+        let (reply, mut replies) = answers();
         let gone = ClientGone::default();
         let message = |request| Message {
             request,
@@ -144,7 +141,7 @@ impl House {
         let asked = messages.len();
         let took = Took::of(|| self.daemon.cycle(messages).expect("a cycle"));
         let refused = |reply: &Reply| matches!(reply, Reply::Error(_));
-        let answers: Vec<Reply> = replies.try_iter().collect();
+        let answers: Vec<Reply> = std::iter::from_fn(|| replies.try_recv().ok()).collect();
         assert!(answers.len() == asked && !answers.iter().any(refused), "{:?}", answers.first());
         self.engine.take_calls();
         took

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant as Moment};
 
-use busbar::live::socket::Client;
+use busbar::live::server::socket::Client;
 use busbar::live::wire::{Reply, Request, Sent, Status};
 use busbar::units::Span;
 

@@ -1,8 +1,9 @@
 //! Jobs that come and go, made up: what each asks for depends on the seed and its place alone.
 
 use busbar::freedom::Freedom;
-use busbar::live::job::{JobRequest, Owner, Program, Submission};
-use busbar::live::setup::Setup;
+use busbar::live::control::setup::Setup;
+use busbar::live::job::{JobRequest, Owner, Program};
+use busbar::live::wire::Submission;
 use busbar::machine::Machine;
 use busbar::policy::PolicySpec;
 use busbar::profile::cab::{self, Preset};

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::cli::live::words;
 use crate::cli::print;
-use crate::live::clock::Clock;
-use crate::live::config::{Config, Length, Resolved};
+use crate::live::control::clock::Clock;
+use crate::live::server::config::{Config, Length, Resolved};
 use crate::report::{Versioned, human_power, write_whole};
 use crate::units::{Span, Watts, json};
 

@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::cli::{note, print};
-use crate::live::config::{Config, Environment};
-use crate::live::socket::Client;
+use crate::live::server::config::{Config, Environment};
+use crate::live::server::socket::Client;
 use crate::live::wire::{Reply, Request};
 
 mod again;

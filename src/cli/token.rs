@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::live::words::local_time;
 use super::{print, warn};
-use crate::live::config::{Config, Length};
-use crate::live::serve::state_folder;
-use crate::live::users;
+use crate::live::server::config::{Config, Length};
+use crate::live::server::serve::state_folder;
+use crate::live::server::users;
 use crate::report::{Side, columns};
 use crate::web::token::{NewToken, Record, Role, Tokens, now};
 

@@ -13,12 +13,13 @@ use crate::cli::listed::Listed;
 use crate::cli::{bar, host, load, print, rules, tables, warn, wrong_kind};
 use crate::experiment::{all_cores, file};
 #[cfg(feature = "live")]
-use crate::live::{
-    active_budget::ActiveBudget,
-    config::Config,
-    past::replayed_past,
-    store::{Reader, Store},
-};
+use crate::live::control::active_budget::ActiveBudget;
+#[cfg(feature = "live")]
+use crate::live::control::past::replayed_past;
+#[cfg(feature = "live")]
+use crate::live::server::config::Config;
+#[cfg(feature = "live")]
+use crate::live::store::{Reader, Store};
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
 use crate::prepared::{self, machine_of};

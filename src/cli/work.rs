@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::cli::solve::parse_time;
 use crate::cli::warn;
-use crate::live::local::speed;
+use crate::live::engines::local::speed;
 
 /// Emulate an application: sleep for a time at full speed, stretched by the job's current speed
 ///

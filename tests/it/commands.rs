@@ -10,11 +10,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 
-use busbar::live::End;
-use busbar::live::array::Element;
-use busbar::live::finished::{Finished, FinishedQuery};
-use busbar::live::job::{After, EndReason, JobRequest};
-use busbar::live::socket::Limits;
+use busbar::live::job::{After, Element, End, EndReason, JobRequest};
+use busbar::live::server::socket::Limits;
+use busbar::live::wire::finished::{Finished, FinishedQuery};
 use busbar::live::wire::{
     Answer, ArrayDetails, BudgetChange, ForecastRequest, HistoryLine, JobDetails, JobLine,
     RefusalKind, Reply, Request, State,

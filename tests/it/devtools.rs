@@ -1,4 +1,7 @@
 //! A real browser, by its own protocol: JSON over a web socket.
+//!
+//! It is written here, over `tungstenite`, because clients for this protocol bring an asynchronous runtime or generated code
+//! for all of it, and the tests need a dozen of its commands.
 
 use std::fs;
 use std::io::ErrorKind;

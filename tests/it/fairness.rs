@@ -2,21 +2,20 @@
 //! daemon with its file, which is asked by several users; nothing is run.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use busbar::live::active_budget::ActiveBudget;
-use busbar::live::clock::Hand;
-use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
-use busbar::live::engine::{AtOnce, Recording};
-use busbar::live::finished::{By, Finished, FinishedQuery, UsageQuery};
-use busbar::live::job::{EventKind, JobRequest, Owner, Program, Submission};
-use busbar::live::requester::Requester;
-use busbar::live::schedule::{Allowance, ScheduleSpec};
-use busbar::live::setup::Setup;
-use busbar::live::socket::{ClientGone, Message};
+use busbar::live::control::active_budget::ActiveBudget;
+use busbar::live::control::clock::Hand;
+use busbar::live::control::daemon::{Daemon, LoopOptions};
+use busbar::live::control::schedule::{Allowance, ScheduleSpec};
+use busbar::live::control::setup::Setup;
+use busbar::live::engine::{AtOnce, Recording, USUAL_DEADLINE};
+use busbar::live::job::{Attempt, End, EventKind, JobRequest, Owner, Program, Requester};
 use busbar::live::store::Store;
-use busbar::live::wire::{ForecastRequest, JobDetails, RefusalKind, Reply, Request, State};
-use busbar::live::{Attempt, End};
+use busbar::live::wire::finished::{By, Finished, FinishedQuery, UsageQuery};
+use busbar::live::wire::{
+    Answers, ClientGone, ForecastRequest, JobDetails, Message, RefusalKind, Reply, Request, State,
+    Submission, answers,
+};
 use busbar::machine::{Details, Machine};
 use busbar::units::Span;
 use busbar::world::Repertoire;
@@ -58,11 +57,11 @@ impl Site {
     }
 
     /// A cycle in which these are asked; where their answers will be.
-    fn cycle(&mut self, asked: Vec<(Requester, Request)>) -> Vec<Receiver<Reply>> {
+    fn cycle(&mut self, asked: Vec<(Requester, Request)>) -> Vec<Answers> {
         let (messages, answers) = asked
             .into_iter()
             .map(|(peer, request)| {
-                let (reply, answer) = channel();
+                let (reply, answer) = answers();
                 (Message { request, peer, reply, gone: ClientGone::default() }, answer)
             })
             .unzip();
@@ -75,7 +74,7 @@ impl Site {
     }
 
     fn ask_as(&mut self, peer: Requester, request: Request) -> Reply {
-        self.cycle(vec![(peer, request)]).remove(0).recv().unwrap()
+        self.cycle(vec![(peer, request)]).remove(0).blocking_recv().unwrap()
     }
 }
 
@@ -247,7 +246,7 @@ fn a_key_of_the_configuration_lets_everybody_see() {
 }
 
 /// A forecast that takes long: so many jobs wait that it would take minutes.
-fn long_forecast(folder: &Path) -> (Site, Receiver<Reply>) {
+fn long_forecast(folder: &Path) -> (Site, Answers) {
     // It is not given up for being long.
     let setup = Setup { forecast_time: Span::from_secs(36_000), ..setup("conservative") };
     let mut site = Site::new(folder, setup);
@@ -261,16 +260,16 @@ fn long_forecast(folder: &Path) -> (Site, Receiver<Reply>) {
 #[test]
 fn nobody_waits_behind_somebodys_forecast() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut site, forecast) = long_forecast(folder.path());
+    let (mut site, mut forecast) = long_forecast(folder.path());
     // One of a user at a time.
     let Reply::Error(refusal) = site.ask(ANN, Request::Forecast(Box::default())) else { panic!() };
     assert_eq!(refusal.kind, RefusalKind::TooMuch);
     let asked = Request::History { job: Some(1), after: None, limit: None };
     assert!(matches!(site.ask(BOB, asked), Reply::History(_)));
     assert!(matches!(site.ask(ROOT, Request::Stop), Reply::Stopping));
-    assert_eq!(forecast.try_recv(), Err(TryRecvError::Empty), "the forecast is not done yet");
+    assert!(forecast.is_empty(), "the forecast is not done yet");
     site.daemon.close().unwrap();
-    match forecast.recv().unwrap() {
+    match forecast.blocking_recv().unwrap() {
         Reply::Error(refusal) => assert_eq!(refusal.kind, RefusalKind::Stopping),
         other => panic!("{other:?}"),
     }

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 
 use busbar::budget::Budget;
 use busbar::job::{ApplicationId, Job, NodeRange, Terms};
-use busbar::live::decider::Decider;
+use busbar::live::control::decider::Decider;
 use busbar::machine::{Details, Machine};
 use busbar::model::elastic::Kind;
 use busbar::model::pass::Application;

@@ -430,3 +430,48 @@ fn no_modules_use_each_other_in_a_circle() {
     }
     assert!(known.is_empty(), "no circle any more, take it out of the table: {known:?}");
 }
+
+/// The rooms of the daemon, from the bottom up, each with those that it may use.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("job", &[]),
+    ("engine", &["job"]),
+    ("host", &["engine"]),
+    ("wire", &["job", "engine"]),
+    ("store", &["job", "engine", "host", "wire"]),
+    ("engines", &["job", "engine", "host", "store"]),
+    ("control", &["job", "engine", "host", "wire", "store"]),
+    ("server", &["job", "engine", "host", "wire", "store", "engines", "control"]),
+];
+
+#[test]
+fn no_room_of_the_daemon_looks_upward() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/live/src");
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in files {
+        let inside = path.strip_prefix(&source).unwrap();
+        let first = inside.iter().next().unwrap().to_string_lossy();
+        let room = first.trim_end_matches(".rs").to_owned();
+        if ["lib", "patience"].contains(&room.as_str()) || is_test(inside) {
+            continue;
+        }
+        let code = code(&path);
+        let names = code.split("crate::").skip(1).filter_map(|rest| words(rest).next());
+        let others = names.filter(|name| *name != room).map(str::to_owned);
+        used.entry(room.clone()).or_default().extend(others);
+    }
+    let may_use = ROOMS.iter().map(|(room, others)| {
+        (room.to_string(), others.iter().map(|other| other.to_string()).collect())
+    });
+    assert_eq!(
+        used,
+        may_use.collect(),
+        "each room uses those below it that are named, and no others"
+    );
+    let mut below = BTreeSet::new();
+    for (room, others) in ROOMS {
+        assert!(others.iter().all(|other| below.contains(other)), "{room} uses one above it");
+        below.insert(room);
+    }
+}

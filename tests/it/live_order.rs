@@ -12,9 +12,8 @@ mod replayed;
 mod served;
 pub(crate) mod workload;
 
-use busbar::live::engine::Allotment;
-use busbar::live::job::{ChangeReason, EventKind};
-use busbar::live::setup::Setup;
+use busbar::live::control::setup::Setup;
+use busbar::live::job::{Allotment, ChangeReason, EventKind};
 use busbar::live::wire::HistoryLine;
 use busbar::machine::Machine;
 use busbar::model::{Caps, OperatingPoint};

@@ -10,9 +10,10 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use busbar::live::local::Local;
-use busbar::live::local::process::Process;
-use busbar::live::{Allotment, Attempt, End, Found, Immediate, Launch, Signal};
+use busbar::live::engine::{Found, Immediate, Launch, Signal};
+use busbar::live::engines::local::Local;
+use busbar::live::host::process::Process;
+use busbar::live::job::{Allotment, Attempt, End};
 use busbar::units::{Span, Watts};
 use rustix::process::{Pid, Signal as Raw, kill_process};
 use tempfile::TempDir;

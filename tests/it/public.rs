@@ -3,6 +3,7 @@
 //! The list is made of the sources. That is honest because the lint `unreachable_pub` is on: what is marked `pub`
 //! can be reached from outside. A module that is hidden in the documentation is for Busbar's own crates, and
 //! promises nothing. What a derive or a macro makes is not in the list.
+//! `cargo public-api` would tell the same, and needs a nightly toolchain.
 //!
 //! After a change that is meant, `BUSBAR_BLESS=1 cargo test --test it public` writes the list anew. The
 //! difference belongs into the same commit, and a removal into the changelog.

@@ -2,6 +2,10 @@
 //!
 //! Agent and client use the same link. What is to be sent is buffered up to a limit; a peer that lets
 //! it grow beyond is too slow and is disconnected.
+//!
+//! It is written over `poll` and not over tokio, as the daemon's socket is: an agent does one thing at a time in one order, in
+//! which a controller that is gone is closed before anything that it sent last is done, and the program with privileges stays
+//! small.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -16,7 +16,7 @@ mod domain;
 mod watch;
 
 pub(crate) use domain::Domain;
-use watch::Verification;
+use domain::Verification;
 
 /// A node.
 pub(crate) struct Node {

@@ -1,4 +1,7 @@
 //! Small CSV files, as people and spreadsheets write them: one reader and one error for all of them.
+//!
+//! The crate `csv` would take the place of [`quoting`] alone: what is long in the readers is what a value may be and which
+//! column a misspelt heading means, and their errors name file, line and field.
 
 use std::borrow::Cow;
 use std::fmt::Display;

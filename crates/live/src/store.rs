@@ -23,9 +23,9 @@
 //! readable, changes to these types and the types inside them must follow two rules:
 //!
 //! - A field that is added has a `#[serde(default)]`. If an older program must not lose it, a new step in
-//!   `schema` raises the version.
+//!   `upgrade` raises the version.
 //! - Names in JSON never change: a Rust name that changes gets a `#[serde(rename)]`. Anything else, such
-//!   as a field with another meaning, needs a step in `schema` that rewrites the rows.
+//!   as a field with another meaning, needs a step in `upgrade` that rewrites the rows.
 //!
 //! Version 2 has the table `node`, version 3 the table `usage`. `tests/form-1.db.gz` is a file of version 1. A test opens it, and checks that its JSON is read and
 //! written again without a change.
@@ -49,12 +49,14 @@ use busbar_core::ledger::SwitchState;
 use busbar_core::units::Instant;
 use busbar_trust::{Setting, TrustedFolder};
 
+mod connection;
 mod error;
 mod file;
 mod finished;
 mod inspection;
 mod lease;
 mod lock;
+mod lock_file;
 mod log;
 mod nodes;
 mod opened_files;
@@ -67,6 +69,7 @@ mod shrink;
 mod state;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 mod usage;
 mod write;
 

@@ -7,21 +7,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri, header};
-use axum::middleware::Next;
-use axum::response::Response;
-use busbar_live::requester::Requester;
-use busbar_live::users;
+use busbar_live::job::Requester;
+use busbar_live::server::users;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
-use crate::app::App;
 use crate::error::{ApiError, ErrorKind};
 use crate::group::Group;
-use crate::listener::Peer;
 use crate::token::{Record, Role, Tokens, Verifier};
 
 /// How many requests a second another machine may send, in the long run and at once.
@@ -111,7 +104,12 @@ impl Access {
     }
 
     /// Refuses requests by a wrong name, and too many of them from another machine.
-    fn check(&self, peer: SocketAddr, headers: &HeaderMap, uri: &Uri) -> Result<(), ApiError> {
+    pub(crate) fn check(
+        &self,
+        peer: SocketAddr,
+        headers: &HeaderMap,
+        uri: &Uri,
+    ) -> Result<(), ApiError> {
         let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         let named = uri.host().or(named.map(without_port)).unwrap_or_default();
         if !self.hosts.iter().any(|host| host.eq_ignore_ascii_case(named)) {
@@ -132,7 +130,8 @@ impl Access {
         self.wrong.retain_recent();
     }
 
-    fn caller(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    /// Who makes a request from there.
+    pub(crate) fn caller(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, ApiError> {
         let is_here = peer.ip().is_loopback();
         let Some(given) = headers.get(header::AUTHORIZATION) else {
             return match is_here && self.open {
@@ -166,73 +165,10 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-fn unauthorised(why: &str) -> ApiError {
+/// A refusal of somebody who has not shown who they are.
+pub(crate) fn unauthorised(why: &str) -> ApiError {
     let message = format!("{why}; 'busbar token create' makes one");
     ApiError::new(ErrorKind::Unauthorised, message)
-}
-
-/// Refuses what no caller may ask.
-pub(crate) async fn check(
-    State(app): State<Arc<App>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    let peer = peer(request.extensions())?.address;
-    app.access.check(peer, request.headers(), request.uri())?;
-    Ok(next.run(request).await)
-}
-
-fn peer(extensions: &axum::http::Extensions) -> Result<&Peer, ApiError> {
-    extensions.get::<Peer>().ok_or_else(|| unauthorised("the request has no peer address"))
-}
-
-/// Anybody who may read.
-impl FromRequestParts<Arc<App>> for Caller {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
-        let peer = peer(&parts.extensions)?;
-        let caller = app.access.caller(peer.address, &parts.headers)?;
-        if caller.group.is_known() {
-            peer.seat.recognise(caller.group.clone());
-        }
-        Ok(caller)
-    }
-}
-
-/// Somebody whose token allows changes to jobs.
-pub(crate) struct User(pub Caller);
-
-/// Somebody whose token allows changes to everything.
-pub(crate) struct Operator(pub Caller);
-
-impl FromRequestParts<Arc<App>> for User {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
-        at_least(Role::User, parts, app).await.map(User)
-    }
-}
-
-impl FromRequestParts<Arc<App>> for Operator {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
-        at_least(Role::Operator, parts, app).await.map(Operator)
-    }
-}
-
-async fn at_least(role: Role, parts: &mut Parts, app: &Arc<App>) -> Result<Caller, ApiError> {
-    let caller = Caller::from_request_parts(parts, app).await?;
-    match caller.token {
-        None => Err(unauthorised(&format!("this needs a token with the role {role}"))),
-        Some(_) if caller.role() < role => {
-            let message =
-                format!("this needs a token with the role {role}, and yours has {}", caller.role());
-            Err(ApiError::new(ErrorKind::Forbidden, message))
-        }
-        Some(_) => Ok(caller),
-    }
 }
 
 #[cfg(test)]

@@ -22,14 +22,14 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use busbar_live::finished::By;
+use busbar_live::wire::finished::By;
 
 use crate::app::App;
 use crate::error::{ApiError, ErrorBody, ErrorKind};
-use crate::{access, headers, page};
+use crate::{headers, page};
 
-pub(crate) mod answers;
 mod budget;
+mod callers;
 mod events;
 mod extract;
 mod forecast;
@@ -124,7 +124,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
         .layer(Extension(document))
-        .layer(from_fn_with_state(Arc::clone(&app), access::check))
+        .layer(from_fn_with_state(Arc::clone(&app), callers::check))
         .layer(from_fn_with_state(Arc::clone(&app), timed))
         .with_state(app);
     headers::secured(router)

@@ -2,24 +2,23 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use busbar_live::door::Door;
-use busbar_live::requester::Requester;
-use busbar_live::socket::ClientGone;
-use busbar_live::wire::{Forecast, ForecastRequest, Reply, Request};
+use busbar_live::job::Requester;
+use busbar_live::server::config::TlsFiles;
+use busbar_live::server::door::Door;
+use busbar_live::wire::{Forecast, ForecastRequest, Reply, Request, Waiting};
+use busbar_trust::TrustedFolder;
 use tokio::sync::broadcast;
+use tokio::time::timeout;
 
 use crate::access::{Access, Caller};
-use crate::api::answers::{self, Rendered};
+use crate::answers::{self, Rendered};
 use crate::error::{ApiError, ErrorKind};
 use crate::metrics::Metrics;
 use crate::names::Names;
-use crate::page::Assets;
 use crate::reads::Reads;
 use crate::samples::Samples;
-use crate::server::Options;
 use crate::token::Tokens;
 use crate::turns::Turns;
 
@@ -37,6 +36,35 @@ const FRESH_FORECASTS: Duration = Duration::from_secs(10);
 
 /// Events that a slow reader may be behind.
 const BACKLOG: usize = 1024;
+
+/// What is served, where, and to whom.
+pub struct Options {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Whether programs on this machine may read without a token.
+    pub open: bool,
+    /// The files for TLS.
+    pub tls: Option<TlsFiles>,
+    /// Names by which browsers may call the page, besides those of the loopback.
+    pub hosts: Vec<String>,
+    /// The daemon's state folder, which holds the tokens and the latest power.
+    pub state: TrustedFolder,
+    /// The largest request, in bytes.
+    pub request: usize,
+    /// The largest number of connections.
+    pub connections: usize,
+    /// What browsers get.
+    pub assets: Assets,
+}
+
+/// What the page has in common with the report.
+#[derive(Clone, Copy)]
+pub struct Assets {
+    /// Colours, tables and sections.
+    pub style: &'static str,
+    /// Quantities in words, and how charts are drawn.
+    pub scripts: &'static [&'static str],
+}
 
 /// A question that many ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,32 +118,24 @@ impl App {
     /// Asks the loop for somebody, and waits for its answer.
     pub(crate) async fn ask(&self, request: Request, who: Requester) -> Result<Reply, ApiError> {
         request.check()?;
-        /// Tells the loop that nobody waits any more.
-        struct Waiting(ClientGone);
-        impl Drop for Waiting {
-            fn drop(&mut self) {
-                self.0.set();
-            }
-        }
-        let waiting = Waiting(ClientGone::default());
-        let answer = self.door.ask(request, who, waiting.0.clone());
+        let waiting = Waiting::default();
+        let mut answer = self.door.ask(request, who, waiting.gone());
+        let answer = timeout(PATIENCE, answer.recv())
+            .await
+            .map_err(|_| ApiError::new(ErrorKind::Busy, "the daemon does not answer; try again"))?;
+        let stopping =
+            || ApiError::new(ErrorKind::Stopping, "the daemon is stopping; try again later");
+        let mut reply = match answer.ok_or_else(stopping)? {
+            Reply::Error(refusal) => return Err(refusal.into()),
+            reply => reply,
+        };
+        // Who looks a name up may wait for a directory.
         let names = Arc::clone(&self.names);
-        let answer = tokio::task::spawn_blocking(move || {
-            let mut reply = answer.recv_timeout(PATIENCE)?;
+        let named = tokio::task::spawn_blocking(move || {
             names.add_to(&mut reply);
-            Ok(reply)
+            reply
         });
-        let answer = answer.await;
-        match answer {
-            Ok(Ok(Reply::Error(refusal))) => Err(refusal.into()),
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(RecvTimeoutError::Timeout)) => {
-                Err(ApiError::new(ErrorKind::Busy, "the daemon does not answer; try again"))
-            }
-            Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => {
-                Err(ApiError::new(ErrorKind::Stopping, "the daemon is stopping; try again later"))
-            }
-        }
+        named.await.map_err(|_| stopping())
     }
 
     /// The name of a user, if the system knows it.

@@ -1,7 +1,7 @@
 //! The web page of the daemon, its API for scripts, and the metrics for monitoring.
 //!
 //! A [`Server`] runs beside the daemon's loop and passes requests to it through a
-//! [`Door`](busbar_live::door::Door), as the socket does. The loop answers one question of a kind at a time:
+//! [`Door`](busbar_live::server::door::Door), as the socket does. The loop answers one question of a kind at a time:
 //! `reads` keeps each answer for a moment, so that many readers cost it no more than one.
 //!
 //! `listener` accepts connections, with or without TLS, within limits. `access` says who asks: [`token`] is how
@@ -9,6 +9,7 @@
 //! stream. `page` holds what browsers get.
 
 mod access;
+mod answers;
 mod api;
 mod app;
 mod error;
@@ -33,5 +34,5 @@ mod turns;
 mod watch;
 
 pub use api::openapi;
-pub use page::Assets;
-pub use server::{Options, Server, WebError};
+pub use app::{Assets, Options};
+pub use server::{Server, WebError};

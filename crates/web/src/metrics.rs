@@ -8,9 +8,8 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use busbar_core::units::Watts;
-use busbar_live::answers;
-use busbar_live::engine::NodeState;
-use busbar_live::job::{ChangeReason, Event, EventKind, JobOutcome};
+use busbar_live::control::answers;
+use busbar_live::job::{ChangeReason, Event, EventKind, JobOutcome, NodeState};
 use busbar_live::wire::{CycleTimes, NodeLine, PowerState, State, Status};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use busbar_live::job::EventKind;
-use busbar_live::users;
+use busbar_live::server::users;
 use busbar_live::wire::{HistoryLine, JobLine, Reply};
 
 /// How long a name is believed.

@@ -11,15 +11,6 @@ use axum::routing::get;
 
 use crate::app::App;
 
-/// What the page has in common with the report.
-#[derive(Clone, Copy)]
-pub struct Assets {
-    /// Colours, tables and sections.
-    pub style: &'static str,
-    /// Quantities in words, and how charts are drawn.
-    pub scripts: &'static [&'static str],
-}
-
 /// The scripts of the page, in the order in which they depend on each other.
 const SCRIPTS: &[&str] = &[
     include_str!("page/api.js"),

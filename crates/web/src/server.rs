@@ -5,15 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use busbar_live::config::TlsFiles;
-use busbar_live::door::Door;
-use busbar_trust::TrustedFolder;
+use busbar_live::server::door::Door;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::app::App;
+use crate::app::{App, Options};
 use crate::limits::Limits;
-use crate::page::Assets;
 use crate::tls::{self, TlsError};
 use crate::{api, listener, watch};
 
@@ -28,26 +25,6 @@ const WAITING: usize = 32;
 
 /// How much less urgent the threads are than the daemon's loop, as `nice` counts.
 const NICE: i32 = 10;
-
-/// What is served, where, and to whom.
-pub struct Options {
-    /// Where to listen.
-    pub listen: SocketAddr,
-    /// Whether programs on this machine may read without a token.
-    pub open: bool,
-    /// The files for TLS.
-    pub tls: Option<TlsFiles>,
-    /// Names by which browsers may call the page, besides those of the loopback.
-    pub hosts: Vec<String>,
-    /// The daemon's state folder, which holds the tokens and the latest power.
-    pub state: TrustedFolder,
-    /// The largest request, in bytes.
-    pub request: usize,
-    /// The largest number of connections.
-    pub connections: usize,
-    /// What browsers get.
-    pub assets: Assets,
-}
 
 /// Why the page cannot be served.
 #[derive(Debug, thiserror::Error)]

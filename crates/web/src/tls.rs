@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use busbar_live::config::TlsFiles;
+use busbar_live::server::config::TlsFiles;
 use busbar_trust::{SecretError, read_secret};
 use rustls::ServerConfig;
 use rustls::crypto::ring;

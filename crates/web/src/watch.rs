@@ -10,7 +10,7 @@ use busbar_live::wire::{HistoryLine, Request};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::access::Caller;
-use crate::api::answers;
+use crate::answers;
 use crate::app::{App, Question};
 use crate::error::ApiError;
 use crate::token::now;

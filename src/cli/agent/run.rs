@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         warn(warning);
     }
     say(&format!("{}; listening on {places}", summary(&server.inventory())));
-    match server.run(&stop, Manager::from_environment())? {
+    match server.run(&stop, Manager::from_environment().unwrap_or_default())? {
         Stopped::Restored(report) => {
             say_failures(&report);
             say("the agent has stopped; the site's own limits are restored");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Daemon;
 use crate::cli::warn;
-use crate::live::socket::ClientError;
+use crate::live::server::socket::ClientError;
 use crate::live::wire::{Refusal, RefusalKind, Reply, Request};
 use crate::mixing::mixed;
 

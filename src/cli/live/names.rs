@@ -65,7 +65,7 @@ impl Daemon {
 
 /// The number of an element.
 fn element(array: &ArrayDetails, index: u32) -> Option<u64> {
-    let has_index = |element: &crate::live::array::Element| element.index == index;
+    let has_index = |element: &crate::live::job::Element| element.index == index;
     let found = array.elements.iter().find(|line| line.array.as_ref().is_some_and(has_index));
     found.map(|line| line.job)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 
 use super::{Daemon, unexpected, words};
-use crate::live::engine::NodeState;
+use crate::live::job::NodeState;
 use crate::live::wire::{NodeLine, Reply, Request};
 use crate::report::{Side, columns, human_power};
 use crate::units::Watts;

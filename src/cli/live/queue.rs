@@ -11,7 +11,7 @@ use super::table::{fitted, terminal_width};
 use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::cli::print;
-use crate::live::array::Element;
+use crate::live::job::Element;
 use crate::live::wire::{JobLine, Reply, Request, State};
 use crate::report::{Side, human_power};
 

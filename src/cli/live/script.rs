@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 
 use super::options::{JobOptions, Places};
-use crate::live::array::ArraySpec;
+use crate::live::job::ArraySpec;
 
 const MARK: &str = "#BUSBAR";
 

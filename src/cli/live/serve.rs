@@ -14,14 +14,14 @@ use clap::Args;
 use rustix::fs::OFlags;
 
 use crate::cli::{print, warn};
-use crate::live::config::Config;
+use crate::live::engines::local::inheritance::close_descriptors;
+use crate::live::server::config::Config;
 #[cfg(feature = "web")]
-use crate::live::config::Web;
-use crate::live::door::Door;
-use crate::live::local::inheritance::close_descriptors;
-use crate::live::log;
-use crate::live::serve::{Beside, TrustedFolder, serve, stand_by, state_folder};
-use crate::live::socket::Client;
+use crate::live::server::config::Web;
+use crate::live::server::door::Door;
+use crate::live::server::log;
+use crate::live::server::serve::{Beside, TrustedFolder, serve, stand_by, state_folder};
+use crate::live::server::socket::Client;
 use crate::live::wire::{Reply, Request};
 use crate::policy::PolicySpec;
 #[cfg(feature = "web")]

@@ -12,10 +12,9 @@ use super::options::{JobOptions, Places};
 use super::wait::Ended;
 use super::{Daemon, script, unexpected, wait};
 use crate::cli::{print, warn};
-use crate::live::array::ArraySpec;
-use crate::live::job::{Program, Submission};
-use crate::live::socket::Limits;
-use crate::live::wire::{Reply, Request, Sent};
+use crate::live::job::{ArraySpec, Program};
+use crate::live::server::socket::Limits;
+use crate::live::wire::{Reply, Request, Sent, Submission};
 
 /// Submit a job to the daemon
 ///

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::anyhow;
 
-use crate::live::users;
+use crate::live::server::users;
 
 /// User names by user ID, each looked up once. Unknown users are shown by ID.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as Clock};
 use super::again::may_come_back;
 use super::users::Users;
 use super::{Daemon, unexpected, words};
-use crate::live::End;
+use crate::live::job::End;
 use crate::live::wire::{ArrayDetails, JobDetails, JobLine, Reply, Request, State};
 
 /// The shortest and the longest pause between two requests.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::live::End;
+use crate::live::job::End;
 use crate::live::wire::{JobLine, State};
 use crate::report::Facts;
 use crate::units::Span;

@@ -4,17 +4,20 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, mpsc};
 
-use busbar::live::engine::{EnginePace, NodeState};
-use busbar::live::finished::{By, Finished, FinishedJob, FinishedQuery, Place, Usage, UsageSum};
+use busbar::live::engine::EnginePace;
 use busbar::live::job::{
-    After, ChangeReason, EndReason, Event, EventKind, JobOutcome, JobRequest, Owner, Submission,
+    After, Allotment, ChangeReason, End, EndReason, Event, EventKind, JobOutcome, JobRequest,
+    NodeState, Owner,
 };
-use busbar::live::socket::{Limits, Message, Server};
+use busbar::live::server::socket::{Limits, Server};
+use busbar::live::wire::finished::{
+    By, Finished, FinishedJob, FinishedQuery, Place, Usage, UsageSum,
+};
 use busbar::live::wire::{
     Answer, CycleTimes, Forecast, ForecastLine, HistoryLine, JobDetails, JobLine, LimitFrom,
-    NodeLine, PowerState, Private, Refusal, RefusalKind, Reply, Request, State, Status,
+    Message, NodeLine, PowerState, Private, Refusal, RefusalKind, Reply, Request, State, Status,
+    Submission,
 };
-use busbar::live::{Allotment, End};
 use busbar::units::{Instant, Joules, Span, Watts};
 use tempfile::TempDir;
 

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use busbar::live::socket::Client;
+use busbar::live::server::socket::Client;
 use busbar::live::wire::{NodeLine, PowerState, Reply, Request, Status};
 use tempfile::TempDir;
 

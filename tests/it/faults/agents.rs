@@ -8,8 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use busbar::live::engine::NodeState;
-use busbar::live::job::EventKind;
+use busbar::live::job::{EventKind, NodeState};
 use busbar::live::wire::{NodeLine, Reply, Request};
 use busbar::units::Watts;
 use rand::{Rng, RngExt, SeedableRng};

@@ -10,8 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use busbar::live::Allotment;
-use busbar::live::job::{EventKind, JobOutcome};
+use busbar::live::job::{Allotment, EventKind, JobOutcome};
 use busbar::live::wire::HistoryLine;
 use busbar::units::{Instant, Watts};
 

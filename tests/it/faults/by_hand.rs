@@ -3,22 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
 
-use busbar::live::active_budget::ActiveBudget;
-use busbar::live::clock::Hand;
-use busbar::live::config::LastResort;
-use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
-use busbar::live::engine::{AtOnce, Call, Recording};
-use busbar::live::job::{JobRequest, Owner, Program, Submission};
-use busbar::live::requester::Requester;
-use busbar::live::schedule::{Schedule, ScheduleSpec};
-use busbar::live::setup::Setup;
-use busbar::live::socket::{ClientGone, Message};
+use busbar::live::control::active_budget::ActiveBudget;
+use busbar::live::control::clock::Hand;
+use busbar::live::control::daemon::{Daemon, LoopOptions};
+use busbar::live::control::schedule::{Schedule, ScheduleSpec};
+use busbar::live::control::setup::{LastResort, Nightly, Setup};
+use busbar::live::engine::{AtOnce, Call, Recording, Signal, USUAL_DEADLINE};
+use busbar::live::job::{Allotment, Attempt, JobRequest, Owner, Program, Requester};
 use busbar::live::store::Store;
-use busbar::live::tuning::Nightly;
-use busbar::live::wire::{HistoryLine, JobLine, Refusal, Reply, Request, Status};
-use busbar::live::{Allotment, Attempt, Signal};
+use busbar::live::wire::{
+    ClientGone, HistoryLine, JobLine, Message, Refusal, Reply, Request, Status, Submission, answers,
+};
 use busbar::machine::{Details, Machine};
 use busbar::units::{Span, Watts};
 use busbar::world::Repertoire;
@@ -103,7 +99,7 @@ impl ByHand {
 
     /// A cycle with one request, and one more for what follows from it.
     pub(super) fn ask(&mut self, request: Request) -> Reply {
-        let (reply, answer) = channel();
+        let (reply, mut answer) = answers();
         self.daemon()
             .cycle(vec![Message {
                 request,
@@ -113,7 +109,7 @@ impl ByHand {
             }])
             .unwrap();
         self.cycle();
-        answer.recv().expect("an answer")
+        answer.blocking_recv().expect("an answer")
     }
 
     pub(super) fn submit(&mut self, nodes: u32, seconds: u32) -> Result<u64, Refusal> {

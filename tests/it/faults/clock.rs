@@ -1,8 +1,9 @@
 //! The clock on the wall is set by a day, forward and back, and the machine goes down. Jobs are timed by the
 //! daemon's own clock, and a profile of the day follows the wall.
 
+use busbar::live::engine::{Immediate, Signal};
+use busbar::live::job::{Attempt, End};
 use busbar::live::wire::{Reply, Request, State};
-use busbar::live::{Attempt, End, Immediate, Signal};
 use busbar::units::{Instant, Watts};
 
 use super::books::Books;

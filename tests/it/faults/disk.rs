@@ -10,10 +10,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use busbar::live::config::LastResort;
-use busbar::live::job::EventKind;
+use busbar::live::control::setup::LastResort;
+use busbar::live::engine::Signal;
+use busbar::live::job::{End, EventKind};
 use busbar::live::wire::{RefusalKind, Reply, Request, State};
-use busbar::live::{End, Signal};
 use busbar::units::Watts;
 use busbar_needs::needs;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

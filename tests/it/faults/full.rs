@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use busbar::live::job::EventKind;
-use busbar::live::local::Local;
+use busbar::live::engine::{Found, Immediate, Launch};
+use busbar::live::engines::local::Local;
+use busbar::live::job::{Allotment, Attempt, End, EventKind};
 use busbar::live::wire::{JobLine, RefusalKind, Reply, Request, State};
-use busbar::live::{Allotment, Attempt, End, Found, Immediate, Launch};
 use busbar::units::{Span, Watts};
 use busbar_needs::needs;
 

@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use busbar::live::End;
-use busbar::live::job::EndReason;
-use busbar::live::socket::Client;
+use busbar::live::job::{End, EndReason};
+use busbar::live::server::socket::Client;
 use busbar::live::wire::{JobLine, RefusalKind, Reply, Request, State};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;

@@ -7,8 +7,7 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use busbar::live::End;
-use busbar::live::job::EndReason;
+use busbar::live::job::{End, EndReason};
 use busbar::live::wire::{Reply, Request, State};
 use busbar_needs::needs;
 use rustix::fs::XattrFlags;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use busbar::live::job::{JobRequest, Program, Submission};
-use busbar::live::socket::Client;
-use busbar::live::wire::{HistoryLine, Reply, Request, Status};
+use busbar::live::job::{JobRequest, Program};
+use busbar::live::server::socket::Client;
+use busbar::live::wire::{HistoryLine, Reply, Request, Status, Submission};
 use busbar::units::Span;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;

@@ -2,14 +2,12 @@
 //! many there ever were.
 
 use std::fs;
-use std::sync::mpsc::channel;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use busbar::live::End;
-use busbar::live::requester::Requester;
-use busbar::live::socket::{Client, ClientGone, Message};
-use busbar::live::wire::{Reply, Request};
+use busbar::live::job::{End, Requester};
+use busbar::live::server::socket::Client;
+use busbar::live::wire::{ClientGone, Message, Reply, Request, answers};
 use busbar::units::Span;
 
 use super::by_hand::{ByHand, ROOT, daily, submission};
@@ -93,7 +91,7 @@ fn old_jobs_make_room() {
     let database = folder.path().join("busbar.db");
     let mut after_a_third = 0;
     for round in 0..360 {
-        let (reply, answers) = channel();
+        let (reply, mut replies) = answers();
         let message = |_| Message {
             request: Request::Submit(Box::new(submission(1, 60))),
             peer: Requester::Full(ROOT),
@@ -102,7 +100,8 @@ fn old_jobs_make_room() {
         };
         let messages = (0..4).map(message).collect();
         day.daemon.as_mut().unwrap().cycle(messages).unwrap();
-        assert!(answers.try_iter().all(|answer| matches!(answer, Reply::Submitted { .. })));
+        let mut replies = std::iter::from_fn(|| replies.try_recv().ok());
+        assert!(replies.all(|reply| matches!(reply, Reply::Submitted { .. })));
         for attempt in day.engine.running() {
             assert!(day.engine.end(attempt, End::Exited(0)));
         }
@@ -126,7 +125,7 @@ fn a_great_day_is_forgotten() {
     day.retention = Span::from_secs(60);
     day.begin();
     for _ in 0..10 {
-        let (reply, _answers) = channel();
+        let (reply, _answers) = answers();
         let message = |_| {
             let mut job = submission(1, 60);
             job.request.held = true;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::Command;
 
-use busbar::live::socket::Client;
+use busbar::live::server::socket::Client;
 use busbar::live::wire::Request;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};

@@ -5,10 +5,10 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-use busbar::live::engine::SwitchState;
 use busbar::live::job::EventKind;
 use busbar::live::wire::{HistoryLine, Reply, Request};
 use busbar::units::Watts;
+use busbar_core::ledger::SwitchState;
 
 use super::books::Books;
 use super::served::Served;

@@ -1,10 +1,9 @@
 //! A daemon replays its finished jobs once a day. It proposes, and changes nothing; and whatever goes wrong with
 //! that, it goes on.
 
-use busbar::live::End;
-use busbar::live::job::EventKind;
-use busbar::live::schedule::{Allowance, ScheduleSpec};
-use busbar::live::tuning::Nightly;
+use busbar::live::control::schedule::{Allowance, ScheduleSpec};
+use busbar::live::control::setup::Nightly;
+use busbar::live::job::{End, EventKind};
 use busbar::policy::{BuildContext, Decision, Policy, PolicyKind, PolicySpec, View};
 use busbar::tuning::Advice;
 use jiff::civil::Time;

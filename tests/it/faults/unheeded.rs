@@ -1,7 +1,7 @@
 //! Changes of running jobs that the engine cannot carry out.
 
-use busbar::live::Signal;
-use busbar::live::config::LastResort;
+use busbar::live::control::setup::LastResort;
+use busbar::live::engine::Signal;
 use busbar::units::Watts;
 
 use super::by_hand::{ByHand, Done, daily, first, o_clock};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use busbar::budget::Budget;
 use busbar::job::Job;
+use busbar::live::control::setup::Setup;
 use busbar::live::job::Owner;
-use busbar::live::setup::Setup;
 use busbar::model::Model;
 use busbar::policy::{Decision, Policy, View};
 use busbar::sim::{Simulation, State};

@@ -1,21 +1,18 @@
 //! A whole daemon, loop, file and all, with a clock that is moved by hand and jobs that are simulated.
 
 use std::path::PathBuf;
-use std::sync::mpsc::channel;
 
 use busbar::budget::Budget;
-use busbar::live::active_budget::ActiveBudget;
-use busbar::live::clock::{Clock, Hand};
-use busbar::live::daemon::{Daemon, DaemonError, LoopOptions, USUAL_DEADLINE};
-use busbar::live::engine::{AtOnce, EmulatedPower, Engine};
-use busbar::live::job::Program;
-use busbar::live::replay::{Naming, Real, Replay};
-use busbar::live::requester::Requester;
-use busbar::live::schedule::{Schedule, ScheduleSpec};
-use busbar::live::setup::Setup;
-use busbar::live::socket::{ClientGone, Message};
+use busbar::live::control::active_budget::ActiveBudget;
+use busbar::live::control::clock::{Clock, Hand};
+use busbar::live::control::daemon::{Daemon, DaemonError, LoopOptions};
+use busbar::live::control::schedule::{Schedule, ScheduleSpec};
+use busbar::live::control::setup::Setup;
+use busbar::live::engine::{AtOnce, EmulatedPower, Engine, USUAL_DEADLINE};
+use busbar::live::engines::replay::{Naming, Real, Replay};
+use busbar::live::job::{Program, Requester};
 use busbar::live::store::{Query, Store};
-use busbar::live::wire::{Reply, Request};
+use busbar::live::wire::{ClientGone, Message, Reply, Request, answers};
 use busbar::policy::PolicySpec;
 use busbar::units::{Instant, JobId, Span};
 use jiff::tz::TimeZone;
@@ -141,7 +138,7 @@ impl Machine<'_> {
             }
             let mut requests = Vec::new();
             while let Some(job) = coming.next_if(|job| job.submit <= next) {
-                let (reply, _) = channel();
+                let (reply, _) = answers();
                 let request = Request::Submit(Box::new(job.submission(program())));
                 requests.push(Message {
                     request,
@@ -299,9 +296,7 @@ fn daemons_that_die_change_nothing_of_that() {
             "fcfs" | "easy" | "easy-power" => Deaths::Anytime,
             "pb-guided" | "rmap-traditional" | "rmap-naive" | "rmap-adaptive" => Deaths::AtEvents,
             // History remembers what the store does, but not how jobs were slowed.
-            "share" if is_static(spec) && !spec.to_string().contains("history") => {
-                Deaths::AtEvents
-            }
+            "share" if is_static(spec) && !spec.to_string().contains("history") => Deaths::AtEvents,
             // Plans and measures of progress are made anew.
             _ => continue,
         };
@@ -329,7 +324,7 @@ fn who_comes_with_a_lower_limit_meets_it() {
     let mut daemon = machine.daemon();
     daemon.cycle(Vec::new()).unwrap();
     machine.go_to(Instant::from_secs(3600));
-    let (reply, answers) = channel();
+    let (reply, mut answers) = answers();
     let request = Request::Submit(Box::new(job.submission(program())));
     daemon
         .cycle(vec![Message {
@@ -339,6 +334,6 @@ fn who_comes_with_a_lower_limit_meets_it() {
             gone: ClientGone::default(),
         }])
         .unwrap();
-    let answer = answers.recv().unwrap();
+    let answer = answers.blocking_recv().unwrap();
     assert!(matches!(&answer, Reply::Submitted { remark: Some(_), .. }), "{answer:?}");
 }

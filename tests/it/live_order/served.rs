@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use busbar::live::control::setup::Setup;
 use busbar::live::job::Program;
-use busbar::live::setup::Setup;
-use busbar::live::socket::Client;
+use busbar::live::server::socket::Client;
 use busbar::live::wire::{HistoryLine, Reply, Request};
 use tempfile::TempDir;
 

@@ -1,8 +1,9 @@
 //! Jobs as they are submitted to a daemon, with what they really do.
 
 use busbar::job::Job;
-use busbar::live::job::{Entry, JobRequest, Owner, Phase, Program, Submission};
-use busbar::live::setup::Setup;
+use busbar::live::control::setup::Setup;
+use busbar::live::job::{Entry, JobRequest, Owner, Phase, Program};
+use busbar::live::wire::Submission;
 use busbar::units::{Instant, Span};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;

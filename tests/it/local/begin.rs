@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use busbar::live::EngineError;
+use busbar::live::engine::EngineError;
 use busbar_needs::needs;
 use serde_json::Value;
 

@@ -84,7 +84,7 @@ fn a_thousand_jobs() {
     let mut engine = place.engine_on(vec![vec![0], vec![1]]);
     timed("find", || {
         for job in &jobs {
-            assert_eq!(engine.find(job.attempt).unwrap(), busbar::live::Found::Running);
+            assert_eq!(engine.find(job.attempt).unwrap(), busbar::live::engine::Found::Running);
         }
     });
     timed("ask who has ended, of jobs that were found", || assert_eq!(engine.ended(), []));

@@ -4,12 +4,26 @@ use std::time::{Duration, Instant};
 
 use busbar_core::units::Watts;
 
-use super::watch::Verification;
 use crate::config::Config;
 use crate::control::{Control, ControlError, Limit};
 use crate::domain::{Basis, CapRange, DomainName, Effective};
 use crate::meter::Meter;
 use crate::wire::{DomainReport, Outcome};
+
+/// Whether a domain obeys its cap, as far as its meter shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verification {
+    /// There is no cap.
+    None,
+    /// That can be told from then on.
+    Due(Instant),
+    /// It does.
+    Verified,
+    /// It does not.
+    Exceeded,
+    /// Its meter shows nothing.
+    Blind,
+}
 
 /// What a domain is taken to draw at most by default.
 const UNRATED: Watts = Watts::from_watts(2000);

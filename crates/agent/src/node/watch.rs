@@ -4,28 +4,13 @@ use std::time::{Duration, Instant};
 
 use busbar_core::units::Watts;
 
-use super::Domain;
+use super::domain::{Domain, Verification};
 use crate::domain::Effective;
 use crate::reading::Reading;
 use crate::wire::Event;
 
 /// How much a meter may show beyond the tolerance, since counters are coarse.
 const COARSENESS: Watts = Watts::from_milliwatts(500);
-
-/// Whether a domain obeys its cap, as far as its meter shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verification {
-    /// There is no cap.
-    None,
-    /// That can be told from then on.
-    Due(Instant),
-    /// It does.
-    Verified,
-    /// It does not.
-    Exceeded,
-    /// Its meter shows nothing.
-    Blind,
-}
 
 impl Domain {
     /// Notices that the domain cannot be read any more, or can again.

@@ -1,8 +1,7 @@
 //! Engines whose acts are in force when a call returns.
 
-use super::{
-    Allotment, Attempt, End, Engine, EngineError, Found, Launch, Order, Report, Signal, Ticket,
-};
+use super::{Engine, EngineError, Found, Launch, Order, Report, Signal, Ticket};
+use crate::job::{Allotment, Attempt, End};
 use busbar_core::units::Span;
 
 /// An engine that acts while it is called.

@@ -7,9 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant as Moment;
 
-use super::{
-    Attempt, Engine, EngineError, EnginePace, Found, NodeInfo, Order, Power, Report, Ticket, Wait,
-};
+use super::{Engine, EngineError, EnginePace, Found, NodeInfo, Order, Power, Report, Ticket, Wait};
+use crate::job::Attempt;
 use busbar_core::units::{Instant, Span, Watts};
 
 /// An engine whose nodes are switched in emulation.

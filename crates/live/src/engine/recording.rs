@@ -7,7 +7,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Allotment, Attempt, End, EngineError, Found, Immediate, Launch, Signal};
+use super::{EngineError, Found, Immediate, Launch, Signal};
+use crate::job::{Allotment, Attempt, End};
 use busbar_core::units::Span;
 
 /// A call to the engine, whether or not it succeeded.

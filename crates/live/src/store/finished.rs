@@ -7,8 +7,8 @@ use super::read;
 use super::schema::{EVENT, JOB};
 use super::usage::{self, Sums};
 use super::{Reader, StoreError, WallTimes};
-use crate::finished::Place;
 use crate::job::{Entry, Event, EventKind};
+use crate::wire::finished::Place;
 use busbar_core::units::Joules;
 
 /// How many of a job's last events may hold what it was measured to consume.

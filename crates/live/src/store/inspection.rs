@@ -10,8 +10,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::StoreError;
+use super::connection::{beside, plain};
 use super::error::Fault;
-use super::file::{beside, plain};
 use super::log;
 use super::schema::{Kind, TABLES, VERSION};
 

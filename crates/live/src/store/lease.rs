@@ -14,9 +14,9 @@ use std::time::Duration;
 use busbar_trust::TrustedFolder;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{StoreError, lock};
-use crate::file_identity::FileIdentity;
-use crate::local::process::Process;
+use super::lock_file::{self, file_at};
+use crate::host::file_identity::FileIdentity;
+use crate::host::process::Process;
 
 /// How long a daemon may act without a sign of life, if the configuration does not say.
 pub(super) const USUAL: Duration = Duration::from_secs(30);
@@ -100,7 +100,7 @@ fn now() -> u64 {
 impl Lease {
     /// The lease of whoever has locked this file.
     pub(super) fn begin(folder: &TrustedFolder, file: File, length: Duration) -> Self {
-        let identity = lock::identity(folder, &file).ok();
+        let identity = lock_file::identity(folder, &file).ok();
         let lease = Lease(Arc::new(Inside {
             folder: folder.clone(),
             identity,
@@ -147,7 +147,7 @@ impl Inside {
         }
         // Somebody may be taking over right now. Who cannot find that out, as where the file system is out of reach, leads no
         // more.
-        let turn = lock::turn(&self.folder);
+        let turn = lock_file::turn(&self.folder);
         let is_ours = match (file_at(&self.folder), &turn) {
             (Ok(Some(identity)), Ok(_)) => self.identity == Some(identity),
             // The state is gone, and nobody leads by it.
@@ -181,13 +181,6 @@ impl Inside {
     }
 }
 
-/// The identity of the lock file that is there now, if there is one. It is opened, as other hosts may have replaced it a moment
-/// ago.
-pub(super) fn file_at(folder: &TrustedFolder) -> Result<Option<FileIdentity>, StoreError> {
-    let Some(file) = folder.existing_file(lock::NAME)? else { return Ok(None) };
-    lock::identity(folder, &file).map(Some)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
@@ -195,6 +188,7 @@ mod tests {
 
     use rustix::fs::{FlockOperation, flock};
 
+    use super::super::lock;
     use super::*;
     use crate::patience::wait_until;
     use crate::store::STATE;
@@ -208,7 +202,7 @@ mod tests {
 
     /// As if a daemon on another host had written the file.
     fn written_elsewhere(folder: &TrustedFolder) {
-        let path = folder.path().join(lock::NAME);
+        let path = folder.path().join(lock_file::NAME);
         let text = fs::read_to_string(&path).unwrap().replace(&place(), "elsewhere");
         fs::write(path, text).unwrap();
     }
@@ -260,7 +254,7 @@ mod tests {
         let lease = lock::take(&folder(&place), Duration::ZERO).unwrap();
         assert!(lease.0.may_lead() && lease.0.may_lead());
         // Also if the state is gone, which the store finds out.
-        fs::remove_file(place.path().join(lock::NAME)).unwrap();
+        fs::remove_file(place.path().join(lock_file::NAME)).unwrap();
         assert!(lease.0.may_lead());
         assert_eq!(lock::take(&folder(&place), LONG).unwrap().0.length, LONG);
         assert!(!lease.0.may_lead(), "it is somebody else's now");
@@ -271,7 +265,7 @@ mod tests {
     fn a_leader_with_nothing_to_do_gives_signs() {
         let place = tempfile::tempdir().unwrap();
         let lease = lock::take(&folder(&place), SHORT).unwrap();
-        let said = || fs::read_to_string(place.path().join(lock::NAME)).unwrap();
+        let said = || fs::read_to_string(place.path().join(lock_file::NAME)).unwrap();
         let first = said();
         wait_until("another sign of life", || {
             lease.ensure();
@@ -286,7 +280,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let lease = lock::take(&folder(&place), Duration::ZERO).unwrap();
         assert!(lease.0.may_lead());
-        let (turn, aside) = (place.path().join(lock::TURN), place.path().join("aside"));
+        let (turn, aside) = (place.path().join(lock_file::TURN), place.path().join("aside"));
         fs::rename(&turn, &aside).unwrap();
         // Neither it nor the lock file itself can be opened.
         fs::create_dir(&turn).unwrap();
@@ -294,7 +288,7 @@ mod tests {
         fs::remove_dir(&turn).unwrap();
         fs::rename(&aside, &turn).unwrap();
         assert!(lease.0.may_lead());
-        let path = place.path().join(lock::NAME);
+        let path = place.path().join(lock_file::NAME);
         fs::rename(&path, &aside).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(!lease.0.may_lead());
@@ -306,11 +300,11 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = folder(&place);
         drop(lock::take(&folder, LONG).unwrap());
-        let file = File::open(place.path().join(lock::NAME)).unwrap();
-        assert!(lock::is_at_its_place(&folder, &file).unwrap());
+        let file = File::open(place.path().join(lock_file::NAME)).unwrap();
+        assert!(lock_file::is_at_its_place(&folder, &file).unwrap());
         fs::write(place.path().join("other"), "").unwrap();
-        fs::rename(place.path().join("other"), place.path().join(lock::NAME)).unwrap();
-        assert!(!lock::is_at_its_place(&folder, &file).unwrap());
+        fs::rename(place.path().join("other"), place.path().join(lock_file::NAME)).unwrap();
+        assert!(!lock_file::is_at_its_place(&folder, &file).unwrap());
         assert!(lock::take(&folder, LONG).is_ok());
     }
 
@@ -318,7 +312,7 @@ mod tests {
     #[test]
     fn who_gives_no_signs_is_not_replaced() {
         let place = tempfile::tempdir().unwrap();
-        let path = place.path().join(lock::NAME);
+        let path = place.path().join(lock_file::NAME);
         drop(lock::take(&folder(&place), SHORT).unwrap());
         fs::write(&path, "77\n").unwrap();
         let file = File::open(&path).unwrap();

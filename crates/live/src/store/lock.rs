@@ -6,8 +6,6 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -17,15 +15,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::StoreError;
-use super::lease::{self, Holder, Lease};
+use super::lease::{Holder, Lease};
+use super::lock_file::{NAME, is_at_its_place, turn, unwritable};
 use crate::engine::Signal;
-use crate::file_identity::FileIdentity;
-
-/// The name of the lock file.
-pub(super) const NAME: &str = "lock";
-
-/// The name of the file that is locked by whoever changes who leads.
-pub(super) const TURN: &str = "takeover";
 
 /// A daemon that takes the place of one on another host makes the new lock file here.
 const NEW: &str = "lock.new";
@@ -132,15 +124,6 @@ fn seize(
     Ok(Some(lease))
 }
 
-/// The right to change who leads. Whoever wants to take the place of a leader takes it first, and so does a leader who was away for
-/// longer than it may be; so only one of them finds that it may lead.
-pub(super) fn turn(folder: &TrustedFolder) -> Result<File, StoreError> {
-    let file = folder.file(TURN, OFlags::RDWR)?;
-    flock(&file, FlockOperation::LockExclusive)
-        .map_err(|errno| unwritable(folder.path(), errno))?;
-    Ok(file)
-}
-
 fn attempt(folder: &TrustedFolder) -> Result<Attempt, StoreError> {
     // Anyone who can open the file could lock it, so only its owner may.
     let mut file = folder.file(NAME, OFlags::RDWR)?;
@@ -151,23 +134,6 @@ fn attempt(folder: &TrustedFolder) -> Result<Attempt, StoreError> {
         Err(Errno::WOULDBLOCK) => Ok(Attempt::Held(text_of(&mut file))),
         Err(errno) => Err(unwritable(folder.path(), errno)),
     }
-}
-
-/// Whether a file that was opened as the lock file is still that.
-pub(super) fn is_at_its_place(folder: &TrustedFolder, file: &File) -> Result<bool, StoreError> {
-    Ok(lease::file_at(folder)? == Some(identity(folder, file)?))
-}
-
-/// What tells a lock file from others.
-pub(super) fn identity(folder: &TrustedFolder, file: &File) -> Result<FileIdentity, StoreError> {
-    let path = || folder.path().join(NAME);
-    let found =
-        file.metadata().map_err(|source| StoreError::Unwritable { path: path(), source })?;
-    Ok((found.dev(), found.ino()))
-}
-
-fn unwritable(folder: &Path, errno: Errno) -> StoreError {
-    StoreError::Unwritable { path: folder.join(NAME), source: errno.into() }
 }
 
 /// What the holder of a lock has written; nothing if that cannot be read.

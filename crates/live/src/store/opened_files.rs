@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::file::beside;
-use crate::file_identity::{FileIdentity, file_identity};
+use super::connection::beside;
+use crate::host::file_identity::{FileIdentity, file_identity};
 
 /// The files of a state with their identities.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use rusqlite::{Connection, Statement, TransactionBehavior, params};
 
 use super::error::Fault;
+use super::seal::millis;
 use super::state::State;
 use super::usage;
-use super::write::millis;
 use busbar_core::units::Instant;
 
 /// Removes data from before a time: at most `at_most` rows.

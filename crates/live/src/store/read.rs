@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
+use super::connection::connect_to_read;
 use super::error::Fault;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::state::State;
-use super::{PAST_JOBS, Query, Saved, StoreError, StoredJob, WallTimes, file, nodes};
-use crate::array::Element;
-use crate::job::{Entry, JobOutcome, Owner, Phase, Program};
+use super::{PAST_JOBS, Query, Saved, StoreError, StoredJob, WallTimes, nodes};
+use crate::job::{Element, Entry, JobOutcome, Owner, Phase, Program};
 use crate::wire::HistoryLine;
 
 /// The database, opened for reading. It can be sent to another thread.
@@ -23,8 +23,7 @@ pub struct Reader {
 impl Reader {
     /// Opens the database at a path, which a daemon may write to meanwhile.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let connection =
-            file::connect_to_read(path).map_err(|source| Fault::Sqlite(source).at(path))?;
+        let connection = connect_to_read(path).map_err(|source| Fault::Sqlite(source).at(path))?;
         Ok(Reader { path: path.to_owned(), connection })
     }
 

@@ -1,4 +1,4 @@
-//! Seals: the last column of a row is a checksum of all others. SQLite notices inconsistent pages, but
+//! Rows as they are stored: numbers and times as columns, and the seal. The last column of a row is a checksum of all others. SQLite notices inconsistent pages, but
 //! not a changed byte inside a value.
 
 use flate2::Crc;
@@ -6,6 +6,18 @@ use rusqlite::Row;
 use rusqlite::types::{Value, ValueRef};
 
 use super::error::Fault;
+use busbar_core::units::Instant;
+
+/// The number of a job or a line as a column. Numbers start at 1 and never get that large.
+pub(super) fn identity(number: u64) -> Result<i64, Fault> {
+    i64::try_from(number)
+        .map_err(|error| Fault::Sqlite(rusqlite::Error::ToSqlConversionFailure(Box::new(error))))
+}
+
+/// A time as a column; larger values saturate.
+pub(super) fn millis(instant: Instant) -> i64 {
+    i64::try_from(instant.millis()).unwrap_or(i64::MAX)
+}
 
 /// The values of a row, followed by their seal.
 pub(super) fn sealed<const N: usize>(values: [Value; N]) -> Vec<Value> {

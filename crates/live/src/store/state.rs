@@ -5,8 +5,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use super::error::Fault;
 use super::schema::STATE;
-use super::seal::sealed;
-use super::write::{identity, millis};
+use super::seal::{identity, millis, sealed};
 use super::{Batch, Stamp};
 use busbar_core::units::Instant;
 

@@ -7,12 +7,11 @@ use serde::Serialize;
 use super::error::Fault;
 use super::read::walls;
 use super::schema::{EVENT, JOB, PROGRAM};
-use super::seal::sealed;
+use super::seal::{identity, millis, sealed};
 use super::state::State;
 use super::usage::Additions;
 use super::{Batch, WallTimes, nodes, wall_at};
-use crate::array::Element;
-use crate::job::{Entry, Phase};
+use crate::job::{Element, Entry, Phase};
 use busbar_core::units::Instant;
 
 /// Writes a batch completely or not at all.
@@ -191,17 +190,6 @@ impl Times {
             end: if self.end == before.end { said.end } else { end },
         }
     }
-}
-
-/// The number of a job or a line as a column. Numbers start at 1 and never get that large.
-pub(super) fn identity(number: u64) -> Result<i64, Fault> {
-    i64::try_from(number)
-        .map_err(|error| Fault::Sqlite(rusqlite::Error::ToSqlConversionFailure(Box::new(error))))
-}
-
-/// A time as a column; larger values saturate.
-pub(super) fn millis(instant: Instant) -> i64 {
-    i64::try_from(instant.millis()).unwrap_or(i64::MAX)
 }
 
 fn json(value: &impl Serialize, what: impl Fn() -> String) -> Result<Value, Fault> {

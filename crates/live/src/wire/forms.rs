@@ -2,16 +2,17 @@
 //!
 //! What is stored never changes its form, and has the integers of the types: milliwatts, milliseconds, microjoules,
 //! millionths. On the wire the same values are watts, seconds, joules and shares, and the keys say so. Each form here
-//! names the fields of a type of [`job`](crate::job) or [`engine`](crate::engine) again; the compiler sees to it that none is
+//! names the fields of a type of [`job`](crate::job) again; the compiler sees to it that none is
 //! missing.
 #![allow(dead_code, reason = "a form is never made: it says how another type is written")]
 
 use busbar_core::units::{Instant, Joules, Span, Watts, json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::engine::{Allotment, End, NodeState, SwitchState};
-use crate::job::{After, ChangeReason, EndReason, Event, EventKind, JobOutcome, JobRequest};
-use crate::wire::HistoryLine;
+use crate::job::{
+    After, Allotment, ChangeReason, End, EndReason, EventKind, JobOutcome, JobRequest, NodeState,
+};
+use busbar_core::ledger::SwitchState;
 
 /// The resources and conditions that a job asks for.
 #[derive(Serialize, Deserialize)]
@@ -164,59 +165,6 @@ pub(crate) struct JobOutcomeForm {
         skip_serializing_if = "Option::is_none"
     )]
     full_speed: Option<Span>,
-}
-
-/// A line of the history. The parts of the event are its own, so that energy is read digit by digit.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = HistoryLine))]
-pub(crate) struct HistoryLineForm {
-    /// The number of the line; lines are numbered in order.
-    line: u64,
-    /// The time by the wall clock, since 1970.
-    #[cfg_attr(feature = "schema", schema(value_type = f64))]
-    #[serde(rename = "wall_s", with = "json::thousandths")]
-    wall: i64,
-    /// The time by the daemon's own clock.
-    #[cfg_attr(feature = "schema", schema(value_type = f64))]
-    #[serde(rename = "at_s", with = "json")]
-    at: Instant,
-    /// What happened.
-    #[cfg_attr(feature = "schema", schema(value_type = EventKindForm))]
-    #[serde(rename = "what", with = "EventKindForm")]
-    kind: EventKind,
-    /// The name of the user who did it, where it is known and was looked up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    by_name: Option<String>,
-}
-
-impl From<HistoryLine> for HistoryLineForm {
-    fn from(HistoryLine { line, wall, event: Event { at, kind }, by_name }: HistoryLine) -> Self {
-        HistoryLineForm { line, wall, at, kind, by_name }
-    }
-}
-
-impl From<HistoryLineForm> for HistoryLine {
-    fn from(HistoryLineForm { line, wall, at, kind, by_name }: HistoryLineForm) -> Self {
-        HistoryLine { line, wall, event: Event { at, kind }, by_name }
-    }
-}
-
-#[cfg(feature = "schema")]
-impl utoipa::PartialSchema for HistoryLine {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        HistoryLineForm::schema()
-    }
-}
-
-#[cfg(feature = "schema")]
-impl utoipa::ToSchema for HistoryLine {
-    fn name() -> std::borrow::Cow<'static, str> {
-        HistoryLineForm::name()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>) {
-        HistoryLineForm::schemas(schemas);
-    }
 }
 
 /// What was decided, or happened.

@@ -1,6 +1,7 @@
+use busbar_core::units::{Instant, Joules, Span, Watts};
+
 use super::*;
-use crate::engine::{Allotment, End};
-use crate::job::{EventKind, JobOutcome};
+use crate::job::{Allotment, End, Event, EventKind, JobOutcome, JobRequest, Owner};
 
 /// Seventeen digits, more than an `f64` has.
 const ENERGY: Joules = Joules::from_microjoules(43_200_000_000_123_457);

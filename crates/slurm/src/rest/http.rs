@@ -1,7 +1,10 @@
 //! As much of HTTP as slurmrestd needs: one request a connection, within a time.
+//!
+//! It is written here because a client that takes Unix sockets would bring a runtime, and is longer to set up than this is:
+//! an answer is a head and a length, or chunks.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -10,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use crate::error::SlurmError;
 
-/// The longest answer that is read.
-const MOST: usize = 512 << 20;
+/// The longest answer that is read, and the longest line of its head.
+const MOST: u64 = 512 << 20;
+const LONGEST_LINE: u64 = 64 << 10;
 
 /// Where slurmrestd listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,54 +121,67 @@ pub(super) struct Response {
     pub(super) body: String,
 }
 
-/// A stream of either kind.
-enum Stream {
+/// A connection, of which all reads and writes together may take until a deadline.
+struct Stream {
+    socket: Socket,
+    deadline: Instant,
+}
+
+enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
 impl Stream {
     fn connect(address: &Address, within: Duration) -> io::Result<Self> {
-        match address {
-            Address::Unix(path) => UnixStream::connect(path).map(Stream::Unix),
+        let deadline = Instant::now() + within;
+        let socket = match address {
+            Address::Unix(path) => UnixStream::connect(path).map(Socket::Unix)?,
             Address::Tcp(place) => {
                 let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-                for address in place.to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, within) {
-                        Ok(stream) => return Ok(Stream::Tcp(stream)),
-                        Err(error) => last = error,
-                    }
-                }
-                Err(last)
+                let connected = place.to_socket_addrs()?.find_map(|address| {
+                    let connected = TcpStream::connect_timeout(&address, within);
+                    connected.map_err(|error| last = error).ok()
+                });
+                connected.map(Socket::Tcp).ok_or(last)?
+            }
+        };
+        Ok(Stream { socket, deadline })
+    }
+
+    /// The time that is left; an error if there is none.
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        // A timeout of zero would mean no timeout.
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.left()?;
+        match &mut self.socket {
+            Socket::Unix(stream) => stream.set_read_timeout(left).and_then(|()| stream.read(into)),
+            Socket::Tcp(stream) => stream.set_read_timeout(left).and_then(|()| stream.read(into)),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.left()?;
+        match &mut self.socket {
+            Socket::Unix(stream) => {
+                stream.set_write_timeout(left).and_then(|()| stream.write(bytes))
+            }
+            Socket::Tcp(stream) => {
+                stream.set_write_timeout(left).and_then(|()| stream.write(bytes))
             }
         }
     }
 
-    /// Sets how long one read or write may take.
-    fn limit(&self, left: Duration) -> io::Result<()> {
-        let left = Some(left.max(Duration::from_millis(1)));
-        match self {
-            Stream::Unix(stream) => {
-                stream.set_read_timeout(left).and_then(|()| stream.set_write_timeout(left))
-            }
-            Stream::Tcp(stream) => {
-                stream.set_read_timeout(left).and_then(|()| stream.set_write_timeout(left))
-            }
-        }
-    }
-
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => stream.read(buffer),
-            Stream::Tcp(stream) => stream.read(buffer),
-        }
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Stream::Unix(stream) => stream.write_all(bytes),
-            Stream::Tcp(stream) => stream.write_all(bytes),
-        }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -178,7 +195,6 @@ pub(super) fn ask(
     patience: Duration,
 ) -> Result<Response, SlurmError> {
     let what = format!("{method} {path} on {address}");
-    let deadline = Instant::now() + patience;
     let mut head = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: application/json\r\n"
     );
@@ -203,98 +219,105 @@ pub(super) fn ask(
         _ => SlurmError::Unreachable { what: what.clone(), text: error.to_string() },
     };
     let mut stream = Stream::connect(address, patience).map_err(failed)?;
-    stream.limit(patience).map_err(failed)?;
-    stream.send(request.as_bytes()).map_err(failed)?;
-    let mut bytes = Vec::new();
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match parse(&bytes, false) {
-            Ok(Some(response)) => return Ok(response),
-            Ok(None) => (),
-            Err(reason) => return Err(SlurmError::Unreadable { what, reason }),
+    stream.write_all(request.as_bytes()).map_err(failed)?;
+    read(stream).map_err(|problem| match problem {
+        Problem::Io(error) => failed(error),
+        Problem::Silent => {
+            let text = "the connection was closed".to_owned();
+            SlurmError::Unreachable { what: what.clone(), text }
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(SlurmError::Timeout { what, within: patience });
-        }
-        stream.limit(left).map_err(failed)?;
-        match stream.receive(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) if bytes.len() + count > MOST => {
-                return Err(SlurmError::Unreadable {
-                    what,
-                    reason: format!("{count} bytes too many"),
-                });
-            }
-            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            Err(error) => return Err(failed(error)),
-        }
-    }
-    match parse(&bytes, true) {
-        Ok(Some(response)) => Ok(response),
-        Ok(None) if bytes.is_empty() => {
-            Err(SlurmError::Unreachable { what, text: "the connection was closed".to_owned() })
-        }
-        Ok(None) => {
-            Err(SlurmError::Unreadable { what, reason: "the answer is not complete".to_owned() })
-        }
-        Err(reason) => Err(SlurmError::Unreadable { what, reason }),
+        Problem::Wrong(reason) => SlurmError::Unreadable { what: what.clone(), reason },
+    })
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+enum Problem {
+    /// The connection failed, or took too long.
+    Io(io::Error),
+    /// It was closed without a byte.
+    Silent,
+    /// The answer cannot be read.
+    Wrong(String),
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Problem::Io(error)
     }
 }
 
-/// The answer in some bytes, if it is complete; `is_all` says that no more will come.
-fn parse(bytes: &[u8], is_all: bool) -> Result<Option<Response>, String> {
-    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
-        return Ok(None);
-    };
-    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let rest = &bytes[end + 4..];
-    let mut lines = head.split("\r\n");
-    let first = lines.next().unwrap_or_default();
+fn incomplete() -> Problem {
+    Problem::Wrong("the answer is not complete".to_owned())
+}
+
+/// Reads an answer, each byte of it once.
+fn read(stream: impl Read) -> Result<Response, Problem> {
+    let mut stream = BufReader::new(stream.take(MOST));
+    let answer = read_within(&mut stream);
+    match stream.get_ref().limit() {
+        0 => Err(Problem::Wrong(format!("it has more than {MOST} bytes"))),
+        _ => answer,
+    }
+}
+
+fn read_within(stream: &mut impl BufRead) -> Result<Response, Problem> {
+    if stream.fill_buf()?.is_empty() {
+        return Err(Problem::Silent);
+    }
+    let first = line(stream)?;
     let status =
         first.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)?.parse().ok());
     let Some(status) = status else {
-        return Err(format!("'{}' is not HTTP", first.chars().take(60).collect::<String>()));
+        let first: String = first.chars().take(60).collect();
+        return Err(Problem::Wrong(format!("'{first}' is no HTTP")));
     };
     let (mut length, mut is_chunked) = (None, false);
-    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+    loop {
+        let line = line(stream)?;
+        if line.is_empty() {
+            break;
+        }
+        let Some((name, value)) = line.split_once(':') else { continue };
         match name.trim().to_ascii_lowercase().as_str() {
-            "content-length" => length = value.trim().parse::<usize>().ok(),
+            "content-length" => length = value.trim().parse::<u64>().ok(),
             "transfer-encoding" => is_chunked = value.trim().eq_ignore_ascii_case("chunked"),
             _ => (),
         }
     }
-    let body = match (is_chunked, length) {
-        (true, _) => unchunk(rest)?,
-        (false, Some(length)) => rest.get(..length).map(<[u8]>::to_vec),
-        (false, None) if is_all => Some(rest.to_vec()),
-        (false, None) => None,
-    };
-    Ok(body.map(|body| Response { status, body: String::from_utf8_lossy(&body).into_owned() }))
+    let mut body = Vec::new();
+    match (is_chunked, length) {
+        (true, _) => read_chunks(stream, &mut body)?,
+        (false, Some(length)) => read_exactly(stream, length, &mut body)?,
+        (false, None) => _ = stream.read_to_end(&mut body)?,
+    }
+    Ok(Response { status, body: String::from_utf8_lossy(&body).into_owned() })
 }
 
-/// The body of an answer in chunks, if it is complete.
-fn unchunk(mut rest: &[u8]) -> Result<Option<Vec<u8>>, String> {
-    let mut body = Vec::new();
+/// The next line, without its end.
+fn line(stream: &mut impl BufRead) -> Result<String, Problem> {
+    let mut line = Vec::new();
+    stream.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+    let text = line.strip_suffix(b"\n").ok_or_else(incomplete)?;
+    Ok(String::from_utf8_lossy(text.strip_suffix(b"\r").unwrap_or(text)).into_owned())
+}
+
+fn read_exactly(stream: &mut impl Read, length: u64, body: &mut Vec<u8>) -> Result<(), Problem> {
+    let count = stream.take(length).read_to_end(body)?;
+    if count as u64 == length { Ok(()) } else { Err(incomplete()) }
+}
+
+fn read_chunks(stream: &mut impl BufRead, body: &mut Vec<u8>) -> Result<(), Problem> {
     loop {
-        let Some(end) = rest.windows(2).position(|two| two == b"\r\n") else { return Ok(None) };
-        let line = String::from_utf8_lossy(&rest[..end]).into_owned();
+        let line = line(stream)?;
         let digits = line.split(';').next().unwrap_or_default().trim();
-        let size = usize::from_str_radix(digits, 16)
-            .map_err(|_| format!("'{digits}' is not the length of a chunk"))?;
-        let begin = end + 2;
-        let Some(chunk) = size.checked_add(begin).and_then(|end| rest.get(begin..end)) else {
-            return Ok(None);
-        };
+        let size = u64::from_str_radix(digits, 16)
+            .map_err(|_| Problem::Wrong(format!("'{digits}' is no length of a chunk")))?;
         if size == 0 {
-            return Ok(Some(body));
+            return Ok(());
         }
-        body.extend_from_slice(chunk);
-        match rest.get(begin + size + 2..) {
-            Some(after) => rest = after,
-            None => return Ok(None),
-        }
+        read_exactly(stream, size, body)?;
+        self::line(stream)?;
     }
 }
 
@@ -322,29 +345,42 @@ mod tests {
         }
     }
 
+    /// A stream that brings one byte at a time, and counts them.
+    struct Dribbling<'a>(&'a [u8], &'a mut usize);
+
+    impl Read for Dribbling<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = self.0.read(&mut into[..1])?;
+            *self.1 += count;
+            Ok(count)
+        }
+    }
+
     #[test]
     fn answers_are_read_in_parts() {
-        let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
-        for end in 0..whole.len() {
-            assert_eq!(parse(&whole[..end], false), Ok(None));
+        let mut expected = Some(Response { status: 200, body: "{}".to_owned() });
+        for whole in [
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x\r\n}\r\n0\r\n",
+        ] {
+            let whole = whole.as_bytes();
+            for end in 1..whole.len() - 1 {
+                assert!(matches!(read(&whole[..end]), Err(Problem::Wrong(_))), "{end}");
+            }
+            let mut count = 0;
+            assert_eq!(read(Dribbling(whole, &mut count)).ok(), expected);
+            assert_eq!(count, whole.len());
         }
-        let expected = Response { status: 200, body: "{}".to_owned() };
-        assert_eq!(parse(whole, false), Ok(Some(expected.clone())));
-        let chunked =
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x\r\n}\r\n0\r\n\r\n";
-        assert_eq!(parse(chunked, false), Ok(Some(expected.clone())));
-        assert_eq!(parse(&chunked[..chunked.len() - 8], false), Ok(None));
-        assert_eq!(parse(b"HTTP/1.0 200 OK\r\n\r\n{}", true), Ok(Some(expected)));
-        assert!(parse(b"SSH-2.0\r\n\r\n", false).is_err());
-        assert!(
-            parse(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", false).is_err()
-        );
-        assert_eq!(
-            parse(
-                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-                false
-            ),
-            Ok(None)
-        );
+        assert_eq!(read(&b"HTTP/1.0 200 OK\r\n\r\n{}"[..]).ok(), expected.take());
+        assert!(matches!(read(&b""[..]), Err(Problem::Silent)));
+        let wrong = |text: &str| match read(text.as_bytes()) {
+            Err(Problem::Wrong(reason)) => reason,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(wrong("SSH-2.0\r\n\r\n"), "'SSH-2.0' is no HTTP");
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(wrong(&format!("{chunked}x\r\n")), "'x' is no length of a chunk");
+        let endless = format!("{chunked}ffffffffffffffff\r\n{{}}");
+        assert_eq!(wrong(&endless), "the answer is not complete");
     }
 }

@@ -8,9 +8,10 @@ use busbar_live::wire::{PowerState, Request};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::answers;
 use super::extract::{Body, Query};
-use crate::access::{Caller, Operator};
+use crate::access::Caller;
+use crate::answers;
+use crate::api::callers::Operator;
 use crate::app::{App, Question};
 use crate::error::ApiError;
 use crate::samples::Sample;

@@ -6,16 +6,16 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use busbar_live::job::Submission;
 use busbar_live::wire::{
-    Answer, ArrayDetails, JobDetails, JobLine, Reply, Request, State as JobState,
+    Answer, ArrayDetails, JobDetails, JobLine, Reply, Request, State as JobState, Submission,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::answers;
 use super::extract::{Body, Path, Query};
-use crate::access::{Caller, User};
+use crate::access::Caller;
+use crate::answers;
+use crate::api::callers::User;
 use crate::app::{App, Question};
 use crate::error::{ApiError, ErrorKind};
 

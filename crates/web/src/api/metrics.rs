@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::answers;
 use crate::access::Caller;
+use crate::answers;
 use crate::app::{App, Question};
 use crate::error::ApiError;
 use crate::metrics::in_older_format;

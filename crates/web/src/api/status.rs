@@ -9,7 +9,8 @@ use busbar_live::wire::{Request, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::access::{Caller, Operator};
+use crate::access::Caller;
+use crate::api::callers::Operator;
 use crate::app::{App, Question};
 use crate::error::ApiError;
 use crate::token::Role;

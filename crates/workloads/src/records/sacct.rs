@@ -2,6 +2,9 @@
 //!
 //! Columns may be any, in any order, as long as job, times and size are among them. A job that was put back into
 //! the queue has a line for each of its runs (`sacct --duplicates`). [`json`] reads the other form, by the same rules.
+//!
+//! Lines are split here and not by the crate `csv`: the format has no quotes, a field of a name may contain anything, and of a
+//! dump of a year only the columns that are needed are looked at.
 
 mod heading;
 pub(super) mod json;

@@ -10,12 +10,11 @@ use crate::cli::live::names::JobName;
 use crate::cli::live::users::Users;
 use crate::cli::live::{Daemon, unexpected, words};
 use crate::cli::{print, warn};
-use crate::live::Allotment;
-use crate::live::engine::{NodeState, SwitchState};
-use crate::live::job::{ChangeReason, EventKind};
+use crate::live::job::{Allotment, ChangeReason, EventKind, NodeState};
 use crate::live::wire::{HistoryLine, Reply, Request};
 use crate::report::{human_energy, human_power};
 use crate::units::Watts;
+use busbar_core::ledger::SwitchState;
 
 /// The pause between two requests.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use crate::cli::live::table::{fitted, terminal_width};
 use crate::cli::live::users::Users;
 use crate::cli::live::{Daemon, unexpected, words};
 use crate::cli::warn;
-use crate::live::finished::{FinishedJob, FinishedQuery, MOST_JOBS};
+use crate::live::wire::finished::{FinishedJob, FinishedQuery, MOST_JOBS};
 use crate::live::wire::{Reply, Request, State};
 use crate::report::{Side, human_energy};
 

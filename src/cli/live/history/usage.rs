@@ -5,7 +5,7 @@ use clap::Args;
 use super::moment::{self, Moment};
 use crate::cli::live::table::{fitted, terminal_width};
 use crate::cli::live::{Daemon, unexpected, users, words};
-use crate::live::finished::{By, Usage, UsageQuery, UsageSum};
+use crate::live::wire::finished::{By, Usage, UsageQuery, UsageSum};
 use crate::live::wire::{Reply, Request};
 use crate::report::{Side, human_energy};
 

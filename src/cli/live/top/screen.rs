@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Sparkline, Table};
 use super::super::users::Users;
 use super::super::words;
 use super::{Tab, View};
-use crate::live::engine::NodeState;
+use crate::live::job::NodeState;
 use crate::live::wire::{JobLine, NodeLine, PowerState, State};
 use crate::report::human_power;
 use crate::units::Watts;

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use busbar::live::engine::NodeState;
-use busbar::live::job::EventKind;
+use busbar::live::job::{EventKind, NodeState};
 use busbar::live::wire::Request;
 
 use super::Cluster;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use busbar::live::engine::NodeState;
+use busbar::live::job::NodeState;
 use busbar::live::wire::{Reply, Request};
 
 use super::super::served::Served;

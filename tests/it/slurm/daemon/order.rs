@@ -5,8 +5,8 @@
 //! decisions have to be equal, in order and to the millisecond.
 
 use busbar::budget::BudgetSpec;
-use busbar::live::config::Config;
 use busbar::live::job::{EventKind, Owner};
+use busbar::live::server::config::Config;
 use busbar::model::Rigid;
 use busbar_needs::needs;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use busbar::live::job::JobRequest;
-use busbar::live::socket::Client;
+use busbar::live::server::socket::Client;
 use busbar::live::wire::{HistoryLine, JobLine, Reply, Request, Status};
 use busbar::slurm::cluster::Cluster;
 use busbar::slurm::hosts::HostList;

@@ -2,8 +2,7 @@
 
 use super::super::{Batch, Query, Store};
 use super::{over, program, waiting};
-use crate::array::Element;
-use crate::job::{Entry, Event, EventKind};
+use crate::job::{Element, Entry, Event, EventKind};
 use busbar_core::units::Instant;
 
 /// The array 5 with the elements 6, 7 and 8, between the jobs 4 and 9.

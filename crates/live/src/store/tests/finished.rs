@@ -8,9 +8,8 @@ use flate2::read::GzDecoder;
 
 use super::super::{Batch, Ended, Store, Sums};
 use super::{over, program, submission, waiting};
-use crate::engine::End;
-use crate::finished::Place;
-use crate::job::{Entry, Event, EventKind, JobOutcome, Owner, Phase};
+use crate::job::{End, Entry, Event, EventKind, JobOutcome, Owner, Phase};
+use crate::wire::finished::Place;
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 const DAY: i64 = 86_400_000;

@@ -8,11 +8,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::super::{Batch, Boot};
-use crate::array::Element;
-use crate::engine::{Allotment, End};
 use crate::job::{
-    After, ChangeReason, EndReason, Ending as Asked, Entry, Event, EventKind, JobOutcome,
-    JobRequest, Owner, Phase, Previous, Program, Run,
+    After, Allotment, ChangeReason, Element, End, EndReason, Ending as Asked, Entry, Event,
+    EventKind, JobOutcome, JobRequest, Owner, Phase, Previous, Program, Run,
 };
 use busbar_core::ledger::SwitchState;
 use busbar_core::units::{Instant, Joules, Span, Watts};

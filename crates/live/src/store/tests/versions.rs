@@ -8,9 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::super::{Query, Store};
-use crate::array::Element;
-use crate::engine::End;
-use crate::job::{EndReason, Entry, Event, Phase, Program};
+use crate::job::{Element, End, EndReason, Entry, Event, Phase, Program};
 use busbar_core::units::Instant;
 
 /// Version 1: jobs that ended well and badly, ran, were held, waited for others, were elements of an array

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::access::Caller;
-use crate::api::answers;
+use crate::answers;
 use crate::api::extract::Query;
 use crate::app::App;
 use crate::error::{ApiError, ErrorKind};

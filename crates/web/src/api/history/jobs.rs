@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use busbar_live::finished::{Finished, FinishedQuery, Place};
-use busbar_live::users;
+use busbar_live::server::users;
+use busbar_live::wire::finished::{Finished, FinishedQuery, Place};
 use busbar_live::wire::{Request, State as JobState};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::access::Caller;
-use crate::api::answers;
+use crate::answers;
 use crate::api::extract::Query;
 use crate::app::App;
 use crate::error::{ApiError, ErrorKind};

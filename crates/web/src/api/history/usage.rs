@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use busbar_live::finished::{By, Usage, UsageQuery};
 use busbar_live::wire::Request;
+use busbar_live::wire::finished::{By, Usage, UsageQuery};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::access::Caller;
-use crate::api::answers;
+use crate::answers;
 use crate::api::extract::Query;
 use crate::app::App;
 use crate::error::ApiError;
