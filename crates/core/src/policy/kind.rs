@@ -218,12 +218,18 @@ impl Default for BuildContext<'_> {
     }
 }
 
-/// A parameter of a kind of policy. It is as usual if its text is that of the usual policy.
+/// Writes the value of a parameter.
+type Text<K> = Box<dyn Fn(&K) -> String>;
+
+/// Sets a parameter to the value that was written.
+type Set<K> = Box<dyn Fn(&mut K, &Argument<'_>) -> Result<(), CallError>>;
+
+/// A parameter of a kind of policy. It has its default value if its text is that of the default policy.
 pub struct Parameter<K> {
     /// What it is called.
     pub name: &'static str,
-    pub(super) text: Box<dyn Fn(&K) -> String>,
-    set: Box<dyn Fn(&mut K, &Argument<'_>) -> Result<(), CallError>>,
+    pub(super) text: Text<K>,
+    set: Set<K>,
 }
 
 impl<K: PolicyKind + Clone> Parameter<K> {

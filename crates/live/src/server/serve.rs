@@ -453,7 +453,7 @@ pub fn serve<T>(
     drop(beside);
     let parting = server.stop();
     daemon.close()?;
-    tracing::info!("busbar has stopped; jobs run on");
+    tracing::info!("busbar has stopped; jobs continue");
     // The client that asked for the stop now sees that another daemon can start.
     drop(parting);
     Ok(result?)

@@ -101,7 +101,7 @@ function nodeStateWords(state) {
 
 /** A line of the history: what was decided or happened, and why. */
 function eventWords({ what, by_name: name }) {
-  if (what === "stopped") return "the daemon stopped; jobs run on";
+  if (what === "stopped") return "the daemon stopped; jobs continue";
   const [[kind, event]] = Object.entries(what), job = `job ${event.job}`;
   const byWhom = (user) => (user === undefined ? "" : ` by ${name ?? `user ${user}`}`), by = byWhom(event.by);
   switch (kind) {

@@ -114,7 +114,7 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
         EventKind::Began { version, policy } => {
             format!("the daemon started, version {version}, policy {policy}")
         }
-        EventKind::Stopped => "the daemon stopped; jobs run on".to_owned(),
+        EventKind::Stopped => "the daemon stopped; jobs continue".to_owned(),
         EventKind::Limit { power: None, .. } => "the limit was removed".to_owned(),
         EventKind::Limit { power: Some(limit), base } => {
             format!(
