@@ -149,7 +149,7 @@ assumed: jobs take all of the time they ask for
       notice  the disk is nearly full
 ",
     );
-    assert_prints(&daemon, &["stop"], "the daemon has stopped; jobs run on");
+    assert_prints(&daemon, &["stop"], "the daemon has stopped; jobs continue");
 }
 
 /// The jobs that are over and what they took, as people know them from sacct and sreport.

@@ -43,7 +43,7 @@ pub(super) fn stop(arguments: &Stop) -> anyhow::Result<()> {
             if let Some(client) = heard {
                 client.wait_for_end()?;
             }
-            daemon.show(&Reply::Stopping, |_| "the daemon has stopped; jobs run on\n".to_owned())
+            daemon.show(&Reply::Stopping, |_| "the daemon has stopped; jobs continue\n".to_owned())
         }
         reply => Err(unexpected(&reply)),
     }

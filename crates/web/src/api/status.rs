@@ -67,7 +67,7 @@ pub(crate) struct Stopping {
     stopping: bool,
 }
 
-/// Stop the daemon; jobs run on
+/// Stop the daemon; jobs continue
 #[utoipa::path(
     post,
     path = "/api/v2/stop",
