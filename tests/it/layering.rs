@@ -420,11 +420,15 @@ fn crates() -> Vec<(String, PathBuf)> {
 fn no_modules_use_each_other_in_a_circle() {
     let crates = crates();
     assert!(crates.len() > 8, "the crates are where they are expected: {crates:?}");
-    let mut known: BTreeSet<_> = KNOWN_CIRCLES.iter().copied().collect();
+    let mut known = KNOWN_CIRCLES.to_vec();
     for (name, source) in &crates {
         for (folder, circle) in Imports::of(source).circles() {
-            let circle: Vec<&str> = circle.iter().map(String::as_str).collect();
-            let is_known = known.remove(&(name, folder.as_str(), circle.as_slice()));
+            let is_same = |known: &(&str, &str, &[&str])| {
+                known.0 == name && known.1 == folder && known.2.iter().eq(&circle)
+            };
+            let before = known.len();
+            known.retain(|known| !is_same(known));
+            let is_known = known.len() < before;
             assert!(is_known, "in {name}, {folder}: {circle:?} use each other in a circle");
         }
     }

@@ -299,9 +299,7 @@ fn daemons_that_die_change_nothing_of_that() {
             "fcfs" | "easy" | "easy-power" => Deaths::Anytime,
             "pb-guided" | "rmap-traditional" | "rmap-naive" | "rmap-adaptive" => Deaths::AtEvents,
             // History remembers what the store does, but not how jobs were slowed.
-            "share" if is_static(spec) && !spec.to_string().contains("history") => {
-                Deaths::AtEvents
-            }
+            "share" if is_static(spec) && !spec.to_string().contains("history") => Deaths::AtEvents,
             // Plans and measures of progress are made anew.
             _ => continue,
         };
