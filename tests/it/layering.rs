@@ -321,7 +321,9 @@ fn nobody_asks_which_policy_it_is() {
         }
         looked_at += 1;
         let code = code(&path);
-        let named = words(&code).find(|word| kinds.contains(word));
+        // An order has the name of a policy, too.
+        let is_kind = |word: &&str| kinds.contains(word) && word.ends_with("Spec");
+        let named = words(&code).find(is_kind);
         let imports = code.split("::policy::").skip(1);
         let mut imported =
             imports.flat_map(|rest| words(rest.split(';').next().unwrap_or_default()));
@@ -420,11 +422,15 @@ fn crates() -> Vec<(String, PathBuf)> {
 fn no_modules_use_each_other_in_a_circle() {
     let crates = crates();
     assert!(crates.len() > 8, "the crates are where they are expected: {crates:?}");
-    let mut known: BTreeSet<_> = KNOWN_CIRCLES.iter().copied().collect();
+    let mut known = KNOWN_CIRCLES.to_vec();
     for (name, source) in &crates {
         for (folder, circle) in Imports::of(source).circles() {
-            let circle: Vec<&str> = circle.iter().map(String::as_str).collect();
-            let is_known = known.remove(&(name, folder.as_str(), circle.as_slice()));
+            let is_same = |known: &(&str, &str, &[&str])| {
+                known.0 == name && known.1 == folder && known.2.iter().eq(&circle)
+            };
+            let before = known.len();
+            known.retain(|known| !is_same(known));
+            let is_known = known.len() < before;
             assert!(is_known, "in {name}, {folder}: {circle:?} use each other in a circle");
         }
     }

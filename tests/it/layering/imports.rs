@@ -117,7 +117,7 @@ impl Imports {
 }
 
 /// What a module uses, and what that uses, and so on.
-fn reached<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &str) -> BTreeSet<&'a str> {
+fn reached<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut next: Vec<&str> = vec![from];
     while let Some(module) = next.pop() {
