@@ -1,4 +1,7 @@
 //! The command line, with one file per subcommand.
+//!
+//! `tables` finds the profiles of applications, `host` keeps what a command prints for another program, `volume` is `--quiet` and `--verbose`,
+//! `help` the groups of commands, `sweep` comparisons in shards. `commands` is the commands for other programs.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

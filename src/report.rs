@@ -1,4 +1,8 @@
 //! The results of runs, as tables, files and pages.
+//!
+//! `digest` is what is kept of a run for pictures; it can be stored as JSON and stands alone. `html` makes the page, whose scripts stand beside it,
+//! one idea each; `pictures` draws the same in SVG. `ranking`, `palette` and `cases` say in which order, in which colours and which runs are shown
+//! together. `tables` is tables by columns, `parquet` writes them. Nothing is worked out here that [`metrics`](crate::metrics) could.
 
 mod caps;
 mod cases;

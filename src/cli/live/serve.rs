@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
   busbar serve --machine 8 --budget 500W     eight nodes, and power for five of them
   busbar serve --web                         with the web page, at http://127.0.0.1:7411/
   busbar submit --wait -- echo hello         a first job, from another terminal
-  busbar stop                                jobs run on; the next daemon finds them
+  busbar stop                                jobs continue; the next daemon finds them
 
 Options override the configuration file (busbar config init). TERM and INT stop the daemon, HUP
 makes it read its configuration again.")]

@@ -14,7 +14,7 @@ pub(in crate::cli) struct Status {
     daemon: Daemon,
 }
 
-/// Stop the daemon and wait until it has ended; jobs run on, and the next daemon takes them over
+/// Stop the daemon and wait until it has ended; jobs continue, and the next daemon takes them over
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Stop {
     #[command(flatten)]
