@@ -307,7 +307,7 @@ mod tests {
         let failed = simulate(&words("--jobs ..4000"), stop()).err().unwrap();
         assert_eq!(failed.text, "easy: interrupted");
         let failed = compare(&words("--seeds 1 --no-cache"), stop()).err().unwrap();
-        assert!(failed.text.starts_with("broken off"), "{}", failed.text);
+        assert!(failed.text.starts_with("stopped before"), "{}", failed.text);
     }
 
     #[test]
