@@ -1,6 +1,7 @@
-//! Commands for other programs: they take words, return values, and print nothing. The words are those of the command
-//! line, so defaults, checks and error texts exist once. A command returns its output and its warnings. The Python
-//! module uses these.
+//! Commands for other programs: they take words, return values, and print nothing.
+//!
+//! The words are those of the command line, so defaults, checks and error texts exist once. A command returns its
+//! output and its warnings. The Python module uses these.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -78,6 +79,7 @@ pub fn parameters(command: &[&str]) -> Option<Vec<Parameter>> {
 /// import`.
 ///
 /// # Errors
+///
 /// The same errors as the program.
 pub fn ask(words: &[String], goes_on: GoesOn) -> Result<Answer<()>, Failure> {
     let command = parsed(words, true)?;
@@ -141,6 +143,7 @@ impl Simulation {
 /// Runs `simulate` with these words after it.
 ///
 /// # Errors
+///
 /// The same errors as the program.
 pub fn simulate(words: &[String], goes_on: GoesOn) -> Result<Answer<Simulation>, Failure> {
     let Command::Simulate(arguments) = parsed(&named("simulate", words), true)? else {
@@ -166,6 +169,7 @@ pub struct Comparison {
 /// Runs `compare` with these words after it.
 ///
 /// # Errors
+///
 /// The same errors as the program; if no policy could run, with the reasons.
 pub fn compare(words: &[String], goes_on: GoesOn) -> Result<Answer<Comparison>, Failure> {
     let Command::Compare(arguments) = parsed(&named("compare", words), false)? else {
@@ -210,6 +214,7 @@ pub struct Jobs {
 /// Runs `workload info` with these words after it.
 ///
 /// # Errors
+///
 /// The same errors as the program.
 pub fn workload(words: &[String], goes_on: GoesOn) -> Result<Answer<Jobs>, Failure> {
     let named = [&["workload".to_owned()], named("info", words).as_slice()].concat();
@@ -307,7 +312,7 @@ mod tests {
         let failed = simulate(&words("--jobs ..4000"), stop()).err().unwrap();
         assert_eq!(failed.text, "easy: interrupted");
         let failed = compare(&words("--seeds 1 --no-cache"), stop()).err().unwrap();
-        assert!(failed.text.starts_with("broken off"), "{}", failed.text);
+        assert!(failed.text.starts_with("stopped before"), "{}", failed.text);
     }
 
     #[test]

@@ -30,8 +30,10 @@ use crate::report::{
 use crate::units::Span;
 use crate::workload::{FileKind, parse_places};
 
-/// Compare policies under several budgets, and rank them Without arguments, it compares all policies on the built-in
-/// workload under three budgets. Results are cached, so an interrupted comparison continues where it stopped.
+/// Compare policies under several budgets, and rank them
+///
+/// Without arguments, it compares all policies on the built-in workload under three budgets. Results are cached, so
+/// an interrupted comparison continues where it stopped.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar compare
@@ -95,9 +97,6 @@ pub(super) struct Arguments {
     #[command(flatten)]
     tables: tables::Arguments,
 
-    #[command(flatten)]
-    tariff: tariff::Arguments,
-
     /// Node failures: a .csv file of node,down,up rows
     #[arg(long, value_name = "FILE", help_heading = "Simulation")]
     outages: Option<PathBuf>,
@@ -124,6 +123,9 @@ pub(super) struct Arguments {
     /// Without this option, a time limit below the run time is raised to the run time.
     #[arg(long, help_heading = "Simulation")]
     enforce_limits: bool,
+
+    #[command(flatten)]
+    tariff: tariff::Arguments,
 
     /// Threshold of the bounded slowdown, in seconds or with a unit (10min) [default: 600]
     #[arg(long, value_name = "S", value_parser = file::parse_threshold, allow_hyphen_values = true, help_heading = "Results")]

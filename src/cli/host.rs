@@ -1,6 +1,7 @@
-//! A command inside another program, such as Python. The program runs a command and captures its output and warnings.
-//! It may stop the command. Both belong to the thread that called the command; threads that the command starts use
-//! the value of [`goes_on`].
+//! A command inside another program, such as Python.
+//!
+//! The program runs a command and captures its output and warnings. It may stop the command. Both belong to the
+//! thread that called the command; threads that the command starts use the value of [`goes_on`].
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal};

@@ -30,9 +30,11 @@ use crate::workload::parse_places;
 mod map;
 mod page;
 
-/// Plan a machine: how many nodes for these watts, how many watts for these nodes It simulates the same jobs with
-/// more nodes under the same watts, and with more watts on the same nodes. It prints both curves, their knees, and a
-/// recommendation. Without arguments, it plans for the built-in workload under 60 % of its machine's maximum power.
+/// Plan a machine: how many nodes for these watts, how many watts for these nodes
+///
+/// It simulates the same jobs with more nodes under the same watts, and with more watts on the same nodes. It prints
+/// both curves, their knees, and a recommendation. Without arguments, it plans for the built-in workload under 60 %
+/// of its machine's maximum power.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar plan

@@ -80,8 +80,9 @@ pub(super) struct Utility {
     json: bool,
 }
 
-/// Nodes and watts for moldable and malleable jobs, by an integer program (Sarood and others, 2014) Without
-/// Intrepid's log, generated jobs of the same mean size and run time replace it.
+/// Nodes and watts for moldable and malleable jobs, by an integer program (Sarood and others, 2014)
+///
+/// Without Intrepid's log, generated jobs of the same mean size and run time replace it.
 #[derive(Debug, Args)]
 pub(super) struct Parm {
     /// Folder with ANL-Intrepid-2009 (.swf or .swf.gz) of the Parallel Workloads Archive
@@ -155,8 +156,9 @@ pub(super) struct Ptune {
     json: bool,
 }
 
-/// DVFS scheduling under a power budget (Etinski and others, 2010) Without --traces, generated workloads of the same
-/// size and load replace the paper's logs.
+/// DVFS scheduling under a power budget (Etinski and others, 2010)
+///
+/// Without --traces, generated workloads of the same size and load replace the paper's logs.
 #[derive(Debug, Args)]
 pub(super) struct PbGuided {
     /// Folder with logs of the Parallel Workloads Archive, by their archive names: CTC-SP2-1996, LLNL-Thunder-2007,

@@ -39,8 +39,9 @@ use crate::workload::swf::Intake;
 use crate::workload::{Source, Workload, terms};
 use crate::world::Repertoire;
 
-/// Simulate a workload on a machine under a policy Without arguments, it simulates the built-in workload under EASY
-/// backfilling.
+/// Simulate a workload on a machine under a policy
+///
+/// Without arguments, it simulates the built-in workload under EASY backfilling.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar simulate
@@ -96,9 +97,6 @@ pub(super) struct Arguments {
     #[command(flatten)]
     energy: energy::Arguments,
 
-    #[command(flatten)]
-    tariff: tariff::Arguments,
-
     /// How jobs run: in the world that all policies share, or by the model of the policy's paper
     #[arg(long, value_name = "W", value_enum, default_value_t, help_heading = "Simulation")]
     world: WhichWorld,
@@ -116,6 +114,9 @@ pub(super) struct Arguments {
     /// Without this option, a time limit below the run time is raised to the run time.
     #[arg(long, help_heading = "Simulation")]
     enforce_limits: bool,
+
+    #[command(flatten)]
+    tariff: tariff::Arguments,
 
     /// Threshold of the bounded slowdown, in seconds or with a unit (10min)
     #[arg(long, value_name = "S", default_value = "600", value_parser = file::parse_threshold,

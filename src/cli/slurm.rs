@@ -17,7 +17,9 @@ mod setup;
 #[cfg(feature = "live")]
 mod watch;
 
-/// Inspect a Slurm cluster, and set it up for Busbar This works wherever the commands 'squeue' and 'scontrol' work.
+/// Inspect a Slurm cluster, and set it up for Busbar
+///
+/// This works wherever the commands 'squeue' and 'scontrol' work.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Check(check::Arguments),

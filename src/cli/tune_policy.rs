@@ -28,11 +28,12 @@ use crate::tuning::{Advice, Candidate, Figures, Past, Tuning, USUAL_JOBS, usual_
 use crate::units::{Span, Watts};
 use crate::world::Repertoire;
 
-/// Choose a policy's parameters by replaying the recent past of a site It replays the last finished jobs of a log, or
-/// of a daemon, under each candidate, and ranks the candidates that run all jobs by mean bounded slowdown. The choice
-/// is cross-checked: the best candidate of the first half of the jobs is compared with the present policy on the
-/// second half. Nothing is changed. Without arguments, it uses the built-in workload under 60 % of its machine's
-/// maximum power.
+/// Choose a policy's parameters by replaying the recent past of a site
+///
+/// It replays the last finished jobs of a log, or of a daemon, under each candidate, and ranks the candidates that
+/// run all jobs by mean bounded slowdown. The choice is cross-checked: the best candidate of the first half of the
+/// jobs is compared with the present policy on the second half. Nothing is changed. Without arguments, it uses the
+/// built-in workload under 60 % of its machine's maximum power.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar tune-policy

@@ -27,9 +27,10 @@ use answer::{Answer, Made};
 use cuts::names_watts;
 use past::Past;
 
-/// Replay past jobs under a budget It reads a site's records and compares what happened with simulations of the same
-/// jobs under the budget: by the site's own policy, and by other policies. Without arguments, it replays the built-in
-/// workload under 80 %.
+/// Replay past jobs under a budget
+///
+/// It reads a site's records and compares what happened with simulations of the same jobs under the budget: by the
+/// site's own policy, and by other policies. Without arguments, it replays the built-in workload under 80 %.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar whatif january.txt --zone Europe/Berlin --machine cluster.toml --budget 1.2MW

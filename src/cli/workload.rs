@@ -26,7 +26,9 @@ pub(super) use info::look;
 /// Generate, show, convert and import workloads
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Write a generated workload as a log Without arguments, it prints the default of the Lublin-Feitelson model.
+    /// Write a generated workload as a log
+    ///
+    /// Without arguments, it prints the default of the Lublin-Feitelson model.
     Generate(generate::Arguments),
     /// Show the statistics of a workload
     Info(info::Arguments),

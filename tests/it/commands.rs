@@ -124,7 +124,7 @@ fn people_get_tables() {
     7  solve     2026-01-02 03:04:05  2026-01-02 04:04:05      2  200.0 W
    12  sweep                       -                    -      2           more power than the limit
   new  this job  2026-01-02 04:04:05  2026-01-02 04:34:05      2  200.0 W
-all over by 2026-01-02 04:34:05; 400.0 W at most
+all jobs end by 2026-01-02 04:34:05; peak power 400.0 W
 assumed: jobs take all of the time they ask for
 ",
     );

@@ -8,7 +8,9 @@ use super::shown::ShownProbe;
 use crate::agent::probe::probe;
 use crate::cli::print;
 
-/// Show which caps and meters this node has, and what is missing Nothing is changed. Run it as the agent's user.
+/// Show which caps and meters this node has, and what is missing
+///
+/// Nothing is changed. Run it as the agent's user.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]

@@ -6,8 +6,9 @@ use super::{Database, counted};
 use crate::cli::print;
 use crate::profile::{Removal, Store};
 
-/// Remove an application's rows from the database The numbers of all applications stay the same, and the number of
-/// this one is not reused.
+/// Remove an application's rows from the database
+///
+/// The numbers of all applications stay the same, and the number of this one is not reused.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// The application

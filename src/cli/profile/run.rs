@@ -37,8 +37,9 @@ const LOOK: Duration = Duration::from_millis(5);
 /// The node's agent sets each cap on every processor package and measures. The program runs once for each cap, on
 /// this node; it should run for some seconds at least. The database stores its run time and mean power. Simulations
 /// use them at once, a daemon after a reload (SIGHUP). If a configuration was measured before, the median of all
-/// times and the largest of all powers count. Afterwards, the site's own limits are restored. The variable
-/// BUSBAR_CAP_WATTS tells the program its cap. The program's output goes to standard error.
+/// times and the largest of all powers count. Afterwards, the site's own limits are restored.
+///
+/// The variable BUSBAR_CAP_WATTS tells the program its cap. The program's output goes to standard error.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar profile run --app lulesh --caps 60,80,100 -- ./lulesh2.0 -s 50

@@ -19,8 +19,9 @@ use crate::slurm::setup::{self, Layer, Mode, Site};
 use crate::slurm::version::Version;
 use crate::units::Watts;
 
-/// Print the files to install for Busbar: job_submit.lua, prolog, epilog, lines of slurm.conf, systemd drop-ins With
-/// --write, the files are written into a folder; slurm.conf itself is never changed.
+/// Print the files to install for Busbar: job_submit.lua, prolog, epilog, lines of slurm.conf, systemd drop-ins
+///
+/// With --write, the files are written into a folder; slurm.conf itself is never changed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Modes: watch only reads; in steer, Busbar starts the jobs; in admit, Slurm starts them within \

@@ -1,5 +1,7 @@
-//! The same questions about later and later times. A scan of the free power asks about many short periods in a row,
-//! in which the limit rarely changes. So the limit in force is kept, and the tree is searched only at changes.
+//! The same questions about later and later times.
+//!
+//! A scan of the free power asks about many short periods in a row, in which the limit rarely changes. So the limit
+//! in force is kept, and the tree is searched only at changes.
 
 use super::Budget;
 use crate::units::{Instant, Span, Watts};

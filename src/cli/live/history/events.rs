@@ -115,7 +115,7 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
             format!("the daemon started, version {version}, policy {policy}")
         }
         EventKind::Stopped => "the daemon stopped; jobs continue".to_owned(),
-        EventKind::Limit { power: None, .. } => "the limit was removed".to_owned(),
+        EventKind::Limit { power: None, .. } => "there is no limit".to_owned(),
         EventKind::Limit { power: Some(limit), base } => {
             format!(
                 "the limit is {}, of which the machine itself draws {}",

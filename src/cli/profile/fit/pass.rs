@@ -1,4 +1,5 @@
 //! `busbar profile fit --model pass`: the parameters and the error of PASS.
+//!
 //! PASS does not model cores, so the fit uses rows with one number of cores.
 
 use std::collections::BTreeSet;
