@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use busbar::live::socket::frame::{Lines, line_of, parse};
+use busbar::live::server::socket::frame::{Lines, line_of, parse};
 use busbar::live::wire::{RefusalKind, Reply, Sent};
 use libfuzzer_sys::fuzz_target;
 
