@@ -107,6 +107,19 @@ fn told<T, E: Display>(result: Result<T, E>) -> String {
     }
 }
 
+/// The same of an error that has its reasons behind it.
+fn told_why<T, E: std::error::Error>(result: Result<T, E>) -> String {
+    let mut said = String::new();
+    if let Err(error) = &result {
+        let mut reason = error.source();
+        while let Some(why) = reason {
+            said += &why.to_string();
+            reason = why.source();
+        }
+    }
+    said + &told(result)
+}
+
 /// What a reader of texts makes of bytes; those that are no text do not get to it.
 fn text<T, E: Display>(input: &[u8], read: impl FnOnce(&str) -> Result<T, E>) -> String {
     match std::str::from_utf8(input) {
@@ -582,7 +595,7 @@ fn experiments() -> Vec<Vec<u8>> {
 }
 
 fn experiment(place: &Place, input: &[u8]) -> String {
-    told(busbar::experiment::file::read(&place.file("experiment.toml", input)))
+    told_why(busbar::experiment::file::read(&place.file("experiment.toml", input)))
 }
 
 fn daemon_configs() -> Vec<Vec<u8>> {
@@ -605,7 +618,7 @@ fn daemon_configs() -> Vec<Vec<u8>> {
 }
 
 fn daemon_config(place: &Place, input: &[u8]) -> String {
-    told(busbar::live::config::Config::load(&place.file("busbar.toml", input)))
+    told_why(busbar::live::config::Config::load(&place.file("busbar.toml", input)))
 }
 
 fn agent_configs() -> Vec<Vec<u8>> {

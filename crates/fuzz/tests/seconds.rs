@@ -16,14 +16,15 @@ fn every_parser_reads_or_refuses_what_it_gets() {
                 loop {
                     let Some(target) = waiting.lock().unwrap().next() else { return };
                     let found = run(target, 1, |runs| runs < RUNS, |_| ());
-                    if let Some((why, input)) = found.fault {
-                        let input = String::from_utf8_lossy(&input).into_owned();
-                        faults.lock().unwrap().push(format!("{}: {why}: {input:?}", target.name));
-                        continue;
-                    }
-                    assert_eq!(found.runs, RUNS);
-                    // A target whose examples nobody understands would try nothing.
-                    assert!(found.answers > 3, "{}: {} answers", target.name, found.answers);
+                    let fault = match found.fault {
+                        Some((why, input)) => {
+                            format!("{why}: {:?}", String::from_utf8_lossy(&input))
+                        }
+                        // A target whose examples nobody understands tries nothing.
+                        None if found.answers <= 3 => format!("{} answers", found.answers),
+                        None => continue,
+                    };
+                    faults.lock().unwrap().push(format!("{}: {fault}", target.name));
                 }
             });
         }
