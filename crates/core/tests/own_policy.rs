@@ -85,7 +85,7 @@ fn starts(policy: &str) -> Vec<u64> {
 #[test]
 fn it_stands_beside_the_built_in_ones() {
     let usual = PolicySpec::of(ByLength { depth: 0, longest: true }.usual());
-    register(&[usual.clone()]).unwrap();
+    register(std::slice::from_ref(&usual)).unwrap();
     assert_eq!("by-length".parse(), Ok(usual.clone()));
     assert_eq!("by-length(depth=100, longest=off)".parse(), Ok(usual.clone()));
     assert_eq!(usual.parameters(), [("depth", "100".to_owned()), ("longest", "off".to_owned())]);

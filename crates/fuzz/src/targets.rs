@@ -11,7 +11,7 @@ use busbar::agent::{config as agent_config, wire as agent_wire};
 use busbar::budget::{Allowance, BudgetSpec, Limit, Limits, TimeBase};
 use busbar::calendar::{Calendar, Condition, RunDates};
 use busbar::heterogeneity::{Site, Tables};
-use busbar::live::socket::frame::{Lines, line_of, parse};
+use busbar::live::server::socket::frame::{Lines, line_of, parse};
 use busbar::live::wire::{RefusalKind, Reply, Sent};
 use busbar::machine::Machine;
 use busbar::policy::PolicySpec;
@@ -618,7 +618,7 @@ fn daemon_configs() -> Vec<Vec<u8>> {
 }
 
 fn daemon_config(place: &Place, input: &[u8]) -> String {
-    told_why(busbar::live::config::Config::load(&place.file("busbar.toml", input)))
+    told_why(busbar::live::server::config::Config::load(&place.file("busbar.toml", input)))
 }
 
 fn agent_configs() -> Vec<Vec<u8>> {
@@ -928,6 +928,6 @@ fn arrays() -> Vec<Vec<u8>> {
 
 fn array(_: &Place, input: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(input) else { return "no text".to_owned() };
-    told(text.parse::<busbar::live::array::ArraySpec>())
-        + &told(text.parse::<busbar::live::schedule::ScheduleSpec>())
+    told(text.parse::<busbar::live::job::ArraySpec>())
+        + &told(text.parse::<busbar::live::control::schedule::ScheduleSpec>())
 }
