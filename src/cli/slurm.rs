@@ -9,6 +9,8 @@ use crate::slurm::commands::Commands;
 use crate::slurm::program::{Programs, USUAL_PATIENCE};
 
 mod check;
+#[cfg(feature = "live")]
+mod guard;
 mod jobs;
 mod nodes;
 mod record;
@@ -27,6 +29,8 @@ pub(super) enum Command {
     Jobs(jobs::Arguments),
     Nodes(nodes::Arguments),
     Record(record::Arguments),
+    #[cfg(feature = "live")]
+    Guard(guard::Arguments),
     ReleaseAll(release_all::Arguments),
     #[cfg(feature = "live")]
     Watch(watch::Arguments),
@@ -40,6 +44,8 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
         Command::Jobs(arguments) => jobs::run(arguments),
         Command::Nodes(arguments) => nodes::run(arguments),
         Command::Record(arguments) => record::run(arguments),
+        #[cfg(feature = "live")]
+        Command::Guard(arguments) => guard::run(arguments),
         Command::ReleaseAll(arguments) => release_all::run(arguments),
         #[cfg(feature = "live")]
         Command::Watch(arguments) => watch::run(arguments),

@@ -28,6 +28,9 @@ mod daemon;
 /// Somebody who is not root.
 const NOBODY: (u32, u32) = (65_534, 65_534);
 
+/// The user `daemon`, who is not root either. Slurm 26.05 makes no reservation for `nobody`, and knows no associations of that user.
+const SOMEBODY: (u32, u32) = (1, 1);
+
 /// A lab in a folder of its own, taken down at the end of a test however it ends.
 struct Running {
     folder: tempfile::TempDir,

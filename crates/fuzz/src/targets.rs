@@ -774,8 +774,7 @@ fn slurm_answer(_: &Place, input: &[u8]) -> String {
         let _ = (answer.complaint(), answer.version(), answer.error_numbers());
         let jobs = answer.jobs().map(|jobs| listed(&jobs.read, &jobs.unread));
         let nodes = answer.nodes().map(|nodes| listed(&nodes.read, &nodes.unread));
-        let _ =
-            (answer.partitions(), answer.licences(), answer.reservations(), answer.sinfo_nodes());
+        let _ = (answer.partitions(), answer.licences(), answer.reservations());
         jobs.and(nodes).map(|_| ())
     })
 }

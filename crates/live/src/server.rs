@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod door;
+pub mod guard;
 pub mod instance;
 pub mod log;
 pub mod serve;

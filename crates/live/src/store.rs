@@ -226,6 +226,22 @@ impl Store {
         })
     }
 
+    /// The last sign of life that a daemon has given in this folder, whatever it says; nothing if none was ever there.
+    pub fn last_sign(folder: &TrustedFolder) -> Result<String, StoreError> {
+        lock::last_sign(folder)
+    }
+
+    /// The lease of somebody who stands in for a daemon that has given no sign of life since this one; nothing if one leads after
+    /// all. One that stands still is ended if `may_end` says so; the lease is there at a later call then.
+    pub fn take_after(
+        folder: &TrustedFolder,
+        length: Duration,
+        last: &str,
+        may_end: bool,
+    ) -> Result<Option<Lease>, StoreError> {
+        lock::take_after(folder, length, last, may_end)
+    }
+
     /// Opens the state of a daemon that leads.
     pub fn lead(folder: &TrustedFolder, lease: Lease) -> Result<Self, StoreError> {
         let path = Store::path_in(folder.path());

@@ -12,7 +12,7 @@ use crate::cluster::Cluster;
 use crate::commands::Commands;
 use crate::error::SlurmError;
 use crate::model::Partition;
-use crate::setup::{self, Mode, Site};
+use crate::setup::{self, Fail, Mode, Site, Switch};
 use crate::version::Version;
 
 /// Jobs that ended are remembered for at least this many seconds, or Busbar may never see how they ended.
@@ -104,7 +104,10 @@ pub fn check(commands: &Commands, site: &Site) -> Vec<Point> {
     }
     match site.mode {
         Mode::Watch => (),
-        Mode::Steer => points.push(of_resizing(&values)),
+        Mode::Steer => {
+            points.push(of_resizing(&values));
+            points.extend((site.fail == Fail::Admit).then(|| of_licence(commands, site)));
+        }
         Mode::Admit => {
             points.push(of_licence(commands, site));
             points.push(of_accounting(&values, site));
@@ -213,14 +216,18 @@ fn folder_of(values: &Values) -> PathBuf {
 fn of_script(values: &Values, site: &Site) -> Point {
     let what = "job_submit.lua";
     let path = folder_of(values).join(what);
-    let print =
-        format!("busbar slurm setup --mode {} --write {}", site.mode, folder_of(values).display());
+    let fail = if site.fail == Fail::Admit { " --fail admit" } else { "" };
+    let print = format!(
+        "busbar slurm setup --mode {}{fail} --write {}",
+        site.mode,
+        folder_of(values).display()
+    );
     let Ok(text) = fs::read_to_string(&path) else {
         let found = format!("{} cannot be read here", path.display());
         return missing(what, found, format!("on the host of slurmctld: {print}"));
     };
     let expected = setup::job_submit(site);
-    if setup::is_off(&site.off_file) {
+    if Switch::read(&site.off_file) == Switch::Off {
         let found = format!("{} says off, so the plug-in does nothing", site.off_file.display());
         return advice(what, found, "remove the file, or start the daemon, to use Busbar again");
     }

@@ -127,35 +127,6 @@ impl Answer {
         Ok(Listing::of(self.list("reservations")?, read))
     }
 
-    /// The nodes of `sinfo --json`: groups of nodes that are alike, once for each partition.
-    pub fn sinfo_nodes(&self) -> Result<Vec<Node>, SlurmError> {
-        let mut nodes: Vec<Node> = Vec::new();
-        for group in self.list("sinfo")? {
-            let partition = group.pointer("/partition/name").and_then(Value::as_str);
-            let names = words(group.pointer("/nodes/nodes"));
-            let per_node = |pointer: &str| {
-                amount(group.pointer(pointer)).unwrap_or(0) / names.len().max(1) as u64
-            };
-            for name in &names {
-                if let Some(known) = nodes.iter_mut().find(|node| node.name == *name) {
-                    known.partitions.extend(partition.map(str::to_owned));
-                    continue;
-                }
-                let state = words(group.pointer("/node/state"));
-                nodes.push(Node {
-                    name: name.clone(),
-                    state: NodeState::of_words(state.iter().map(String::as_str)),
-                    reason: text(group.pointer("/reason/description")).map(str::to_owned),
-                    cpus: per_node("/cpus/total") as u32,
-                    cpus_in_use: per_node("/cpus/allocated") as u32,
-                    partitions: partition.map(str::to_owned).into_iter().collect(),
-                    address: String::new(),
-                });
-            }
-        }
-        Ok(nodes)
-    }
-
     fn unreadable(&self, reason: String) -> SlurmError {
         SlurmError::Unreadable { what: self.what.clone(), reason }
     }

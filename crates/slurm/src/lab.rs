@@ -305,6 +305,11 @@ impl Lab {
         }
     }
 
+    /// Asks one process to end, so that it saves what it has to, and waits until it is gone.
+    pub fn stop(&self, name: &str) -> Result<(), LabError> {
+        Processes::read(&self.layout.processes())?.stop(&[name.to_owned()])
+    }
+
     /// Kills one process at once, as a crash would, and waits until it is gone.
     pub fn kill(&self, name: &str) -> Result<(), LabError> {
         Processes::read(&self.layout.processes())?.kill(name)

@@ -10,8 +10,8 @@
 //!
 //! **In mode `admit`** every job gets licences, one for each watt that it may draw.
 //!
-//! If the file [`Site::off_file`] says so, the plug-in does nothing: that is how `busbar slurm release-all`
-//! gives a cluster back to Slurm without a new configuration.
+//! The file [`Site::off_file`] says what the plug-in does without a new configuration ([`Switch`]): nothing, after `busbar slurm
+//! release-all`; or what it does in mode `admit`, if the site wants that while no daemon is there ([`Fail`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,7 +42,7 @@ const LONGEST_TEXT: usize = 300;
 pub const OFF_FILE: &str = "busbar.off";
 
 /// The number at the top of the plug-in; it grows when the plug-in changes.
-pub const LUA_VERSION: u32 = 3;
+pub const LUA_VERSION: u32 = 4;
 
 /// How Busbar works on a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,11 +79,45 @@ impl FromStr for Mode {
     }
 }
 
+/// What happens in mode `steer` to jobs that wait while no daemon is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fail {
+    /// They go on waiting.
+    #[default]
+    Wait,
+    /// Slurm starts them within the last budget, as in mode `admit`.
+    Admit,
+}
+
+impl fmt::Display for Fail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fail::Wait => "wait",
+            Fail::Admit => "admit",
+        })
+    }
+}
+
+impl FromStr for Fail {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "wait" => Ok(Fail::Wait),
+            "admit" => Ok(Fail::Admit),
+            _ => Err(format!("jobs cannot '{text}' while no daemon is there; write wait or admit")),
+        }
+    }
+}
+
 /// The values that differ between sites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// How Busbar works there.
     pub mode: Mode,
+    /// What happens while no daemon is there, in mode `steer`.
+    pub fail: Fail,
     /// The partitions that are Busbar's; all if none is named.
     pub partitions: Vec<String>,
     /// The watts that the licences stand for, in mode `admit`.
@@ -122,6 +156,7 @@ impl Site {
     pub fn new(mode: Mode) -> Self {
         Site {
             mode,
+            fail: Fail::Wait,
             partitions: Vec::new(),
             watts: 0,
             licence: "power".to_owned(),
@@ -164,6 +199,9 @@ impl Site {
                 path.display()
             ));
         }
+        if self.fail == Fail::Admit && self.mode != Mode::Steer {
+            return Some("only in mode steer may Slurm have to go on by itself".to_owned());
+        }
         if self.mode != Mode::Admit && !self.layers.is_empty() {
             return Some("layers are for mode admit".to_owned());
         }
@@ -173,17 +211,22 @@ impl Site {
         if let Some(mistake) = layers::mistake(&self.layers) {
             return Some(mistake);
         }
-        match self.mode {
-            Mode::Admit if self.node_watts == 0 => Some("a node must have watts".to_owned()),
-            Mode::Admit if self.watts == 0 => Some("the watts of the feed are missing".to_owned()),
-            Mode::Admit if !self.gpu_watts.is_empty() && self.node_gpus == 0 => {
+        match self.may_admit() {
+            true if self.node_watts == 0 => Some("a node must have watts".to_owned()),
+            true if self.watts == 0 => Some("the watts of the feed are missing".to_owned()),
+            true if !self.gpu_watts.is_empty() && self.node_gpus == 0 => {
                 Some("the number of GPUs of a node is missing; give it with --node-gpus".to_owned())
             }
-            Mode::Watch | Mode::Steer if !self.gpu_watts.is_empty() => {
+            false if !self.gpu_watts.is_empty() => {
                 Some("the watts of GPUs are for mode admit".to_owned())
             }
             _ => None,
         }
+    }
+
+    /// Whether Slurm starts jobs within watts, always or while no daemon is there.
+    pub fn may_admit(&self) -> bool {
+        self.mode == Mode::Admit || self.fail == Fail::Admit
     }
 }
 
@@ -236,6 +279,7 @@ pub fn job_submit(site: &Site) -> String {
     let values = [
         ("@VERSION@", LUA_VERSION.to_string()),
         ("@MODE@", site.mode.to_string()),
+        ("@FAIL@", site.fail.to_string()),
         ("@OFF@", site.off_file.display().to_string()),
         ("@MARK@", MARK.to_owned()),
         ("@WAIT@", WAIT.to_owned()),
@@ -267,7 +311,7 @@ pub fn prolog(site: &Site) -> String {
          # If this fails, Slurm drains the node and queues the job again.\n\
          said=on\n\
          [ -e '{off}' ] && read -r said < '{off}'\n\
-         [ \"$said\" = on ] || exit 0\n\
+         case \"$said\" in on|admit) ;; *) exit 0 ;; esac\n\
          for try in 1 2 3; do\n    \
              '{busbar}' agent status --socket '{socket}' >/dev/null 2>&1 && exit 0\n    \
              sleep 1\n\
@@ -311,6 +355,12 @@ pub fn conf_lines(site: &Site, version: Version, prolog: &Path, epilog: &Path) -
             }
         }
         _ => {
+            if site.fail == Fail::Admit {
+                text += &format!(
+                    "# Within these Slurm goes on by itself while no daemon is there; one licence is one watt.\nLicenses={}:{}\n",
+                    site.licence, site.watts
+                );
+            }
             text += "# For jobs that change their size (with slurmdbd):\n\
                      #   SchedulerParameters=...,permit_job_expansion\n";
         }
@@ -359,33 +409,52 @@ pub fn drop_ins(site: &Site) -> Vec<(&'static str, String)> {
     }
 }
 
-/// The first line of [`Site::off_file`] while the plug-in works.
-const ON: &str = "on";
+/// What the plug-in does, which stands in the first line of [`Site::off_file`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// What it is for. Without the file it is so, too.
+    On,
+    /// Nothing: the cluster was given back to Slurm.
+    Off,
+    /// What it does in mode `admit`, as no daemon is there ([`Fail::Admit`]).
+    Admit,
+}
 
-/// All of it.
+impl Switch {
+    /// What a file says. One that cannot be understood switches the plug-in off.
+    pub fn read(file: &Path) -> Switch {
+        match fs::read_to_string(file) {
+            Ok(text) => match text.lines().next() {
+                Some("on") => Switch::On,
+                Some("admit") => Switch::Admit,
+                _ => Switch::Off,
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Switch::On,
+            Err(_) => Switch::Off,
+        }
+    }
+
+    /// Writes it into a file.
+    pub fn write(self, file: &Path) -> io::Result<()> {
+        let text = match self {
+            Switch::On => SWITCHED_ON,
+            Switch::Off => {
+                "off\nBusbar's job_submit.lua does nothing while the first line is not 'on'.\n"
+            }
+            Switch::Admit => {
+                "admit\nNo daemon of Busbar is there, and Slurm starts jobs within watts until one is.\n"
+            }
+        };
+        match say(file, text) {
+            Err(error) if Switch::read(file) != self => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The whole file while the plug-in does what it is for.
 pub(crate) const SWITCHED_ON: &str =
     "on\nBusbar's job_submit.lua works; 'busbar slurm release-all' switches it off here.\n";
-
-/// Whether a file switches the plug-in off.
-pub fn is_off(file: &Path) -> bool {
-    match fs::read_to_string(file) {
-        Ok(text) => text.lines().next() != Some(ON),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
-    }
-}
-
-/// Switches the plug-in off: jobs that are submitted from now on are Slurm's.
-pub fn switch_off(file: &Path) -> io::Result<()> {
-    say(file, "off\nBusbar's job_submit.lua does nothing while the first line is not 'on'.\n")
-}
-
-/// Switches the plug-in on again. Without the file it is on, too.
-pub fn switch_on(file: &Path) -> io::Result<()> {
-    match say(file, SWITCHED_ON) {
-        Err(error) if is_off(file) => Err(error),
-        _ => Ok(()),
-    }
-}
 
 fn say(file: &Path, text: &str) -> io::Result<()> {
     let part = file.with_extension("new");

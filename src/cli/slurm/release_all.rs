@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Some(file) => file.clone(),
             None => conf_folder(&commands)?.join("busbar.off"),
         };
-        let done = setup::switch_off(&file);
+        let done = setup::Switch::Off.write(&file);
         done.with_context(|| {
             format!("cannot write {}; run this on the host of slurmctld", file.display())
         })?;

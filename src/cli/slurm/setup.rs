@@ -15,7 +15,7 @@ use crate::slurm::check::{conf_folder, tracked};
 use crate::slurm::cluster::Cluster;
 use crate::slurm::commands::Commands;
 use crate::slurm::hosts::HostList;
-use crate::slurm::setup::{self, Layer, Mode, Site};
+use crate::slurm::setup::{self, Fail, Layer, Mode, Site};
 use crate::slurm::version::Version;
 use crate::units::Watts;
 
@@ -58,11 +58,15 @@ pub(super) struct SiteArguments {
     #[arg(long, value_name = "MODE", default_value = "steer")]
     mode: Mode,
 
+    /// What happens in mode steer while no daemon runs: jobs wait, or Slurm admits them within watts
+    #[arg(long, value_name = "wait|admit", default_value = "wait")]
+    fail: Fail,
+
     /// A partition that Busbar manages; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     partition: Vec<String>,
 
-    /// Power of the feed, for mode admit
+    /// Power of the feed, for mode admit and --fail admit
     #[arg(long, value_name = "POWER")]
     watts: Option<Watts>,
 
@@ -111,6 +115,7 @@ impl SiteArguments {
     /// The site. Where slurmctld answers, files are beside its slurm.conf.
     pub(super) fn site(&self, commands: &Commands) -> anyhow::Result<Site> {
         let mut site = Site::new(self.mode);
+        site.fail = self.fail;
         site.partitions = self.partition.clone();
         site.watts = self.watts.map(whole_watts).transpose()?.map_or(0, u64::from);
         if let Some(watts) = self.node_watts {
@@ -135,7 +140,7 @@ impl SiteArguments {
         }
         site.tracked = tracked(commands).ok().flatten();
         match site.mistake() {
-            Some(mistake) if site.mode == Mode::Admit && site.watts == 0 => {
+            Some(mistake) if site.may_admit() && site.watts == 0 => {
                 Err(anyhow!("{mistake}; name them with --watts"))
             }
             Some(mistake) => Err(anyhow!(mistake)),
@@ -205,7 +210,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             && site.off_file.parent() == Some(folder)
             && !site.off_file.exists()
         {
-            setup::switch_on(&site.off_file)?;
+            setup::Switch::On.write(&site.off_file)?;
         }
         for (path, text, mode) in &files {
             write_whole(path, &|out| out.write_all(text.as_bytes()))?;

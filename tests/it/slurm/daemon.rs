@@ -17,7 +17,9 @@ use super::{Running, text};
 use crate::patience::{PATIENCE, wait_until};
 
 mod admitted;
+mod alone;
 mod explained;
+mod measured;
 mod order;
 mod placing;
 mod queue;

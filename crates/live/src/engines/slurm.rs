@@ -10,6 +10,8 @@
 //!
 //! A thread asks Slurm every [period](Terms::period) and carries out orders (`worker`), so that the daemon's loop never
 //! waits for Slurm. While slurmctld does not answer, no job starts, and nothing is taken for ended.
+//!
+//! While no daemon is there at all, somebody may stand in for it in mode steer, and let Slurm go on by itself (`stand_in`).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -37,6 +39,7 @@ mod past;
 mod requests;
 mod reserved;
 mod setbacks;
+mod stand_in;
 mod timed;
 mod worker;
 
@@ -44,6 +47,7 @@ mod worker;
 mod tests;
 
 pub use fenced::Fenced;
+pub use stand_in::{Passed, StandIn, StandInTerms};
 use worker::Worker;
 
 /// How the engine uses a cluster.
@@ -59,6 +63,9 @@ pub struct Terms {
     pub others: u32,
     /// The licence that stands for watts, in mode `admit`.
     pub licence: String,
+    /// Whether Slurm goes on by itself while no daemon is there, in mode `steer`: the licences are kept as they are to be then, and
+    /// jobs that Slurm may start by itself are held first of all.
+    pub fails_to_admit: bool,
     /// How often Slurm is asked what happens.
     pub period: Duration,
     /// How long Slurm may take to start a job that was released.
@@ -279,7 +286,8 @@ impl Engine for Slurm {
     }
 
     fn limit(&mut self, limit: Option<Watts>) {
-        if self.terms.mode == Mode::Admit && self.limit != Some(limit) {
+        let has_licences = self.terms.mode == Mode::Admit || self.terms.fails_to_admit;
+        if has_licences && self.limit != Some(limit) {
             self.limit = Some(limit);
             self.send(Work::Limit(limit));
         }

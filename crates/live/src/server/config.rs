@@ -26,7 +26,7 @@ use busbar_core::text;
 use busbar_core::tuning::USUAL_JOBS;
 use busbar_core::units::{Span, Watts};
 use busbar_slurm::rest::Address;
-use busbar_slurm::setup::Mode;
+use busbar_slurm::setup::{Fail, Mode};
 
 mod file;
 mod lines;
@@ -272,6 +272,10 @@ pub enum EngineKind {
 pub struct Slurm {
     /// Whether the daemon or Slurm starts jobs.
     pub mode: Mode,
+    /// What happens while no daemon is there, in mode `steer`.
+    pub fail: Fail,
+    /// After how long without a sign of life no daemon is there.
+    pub fail_after: Span,
     /// The names of the nodes, in the order of their numbers; all of the partitions, as Slurm lists them, if there are none.
     pub nodes: Vec<String>,
     /// The partitions that are Busbar's; all if none is named.
@@ -309,6 +313,8 @@ impl Default for Slurm {
     fn default() -> Self {
         Slurm {
             mode: Mode::Steer,
+            fail: Fail::Wait,
+            fail_after: Span::from_secs(300),
             nodes: Vec::new(),
             partitions: Vec::new(),
             others: None,

@@ -20,7 +20,7 @@ use busbar_slurm::error::SlurmError;
 use busbar_slurm::listing::Listing;
 use busbar_slurm::program::Programs;
 use busbar_slurm::rest::{Address as RestAddress, Credentials, Rest};
-use busbar_slurm::setup as site;
+use busbar_slurm::setup::{self as site, Fail};
 use busbar_trust::TrustError;
 pub use busbar_trust::TrustedFolder;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
@@ -189,7 +189,7 @@ fn start_engine(
 }
 
 /// Slurm's commands, as the configuration says.
-fn cluster(config: &Config) -> Commands {
+pub(super) fn cluster(config: &Config) -> Commands {
     let slurm = &config.slurm;
     let within = Duration::from_millis(slurm.within.millis());
     let mut programs = Programs::default().with_patience(within);
@@ -264,7 +264,7 @@ fn slurm(
     let slurm = &config.slurm;
     // Somebody may have given the cluster back to Slurm before.
     if let Some(folder) = slurm.conf.as_ref().and_then(|conf| conf.parent())
-        && let Err(error) = site::switch_on(&folder.join(site::OFF_FILE))
+        && let Err(error) = site::Switch::On.write(&folder.join(site::OFF_FILE))
     {
         tracing::warn!(%error, folder = %folder.display(), "job_submit.lua cannot be switched on");
     }
@@ -275,6 +275,7 @@ fn slurm(
         nodes: nodes.ours,
         others: nodes.others,
         licence: slurm.licence.clone(),
+        fails_to_admit: slurm.fail == Fail::Admit,
         period: Duration::from_millis(slurm.period.millis()),
         // The daemon hears of it before it gives up by itself.
         patience: Duration::from_millis(config.engine.deadline.millis()) * 2 / 3,
@@ -346,6 +347,7 @@ pub struct Beside<T> {
 
 /// Waits until no other daemon leads that has the same state, and takes its place.
 pub fn stand_by(config: &Config) -> Result<Lease, ServeError> {
+    config.check_takeover()?;
     let state = state_folder(&config.state)?;
     let mut service = Service::from_environment();
     service.ready();
@@ -387,6 +389,8 @@ pub fn serve<T>(
     let state = state_folder(&config.state)?;
     let length = Duration::from_millis(config.takeover.millis());
     let lease = lease.map_or_else(|| Store::lease_in(&state, length), Ok)?;
+    // Until the loop begins, which does so itself.
+    let keeper = lease.keep();
     let store = Store::lead(&state, lease)?;
     let saved = store.load()?;
     let clock = Clock::begin(saved.last.as_ref());
@@ -446,6 +450,7 @@ pub fn serve<T>(
     );
     daemon.announce_to(Service::from_environment());
     let mut in_the_way = None;
+    drop(keeper);
     let result = daemon.run(&inbox, |why| restore(&mut server, why, &mut in_the_way));
     signals.close();
     // Requests that are still pending get no answer.

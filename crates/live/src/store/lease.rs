@@ -8,7 +8,9 @@
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use busbar_trust::TrustedFolder;
@@ -122,6 +124,21 @@ impl Lease {
         self.0.length / SIGNS
     }
 
+    /// Gives signs of life in a thread until what it returns is dropped: for work that may take longer than the lease, and that
+    /// does nothing another daemon must not do as well, such as reading a large state.
+    pub fn keep(&self) -> Keeper {
+        let (stop, stopped) = channel::<()>();
+        let lease = self.clone();
+        let keep = move || {
+            while stopped.recv_timeout(lease.longest_rest()) == Err(RecvTimeoutError::Timeout) {
+                lease.ensure();
+            }
+        };
+        // Without a thread there are no signs, and that is no reason not to begin.
+        let thread = thread::Builder::new().name("lease".to_owned()).spawn(keep).ok();
+        Keeper { stop: Some(stop), thread }
+    }
+
     /// Returns if this daemon leads, with a sign of life if one is due. **If another daemon has taken over, this process ends
     /// here**: whatever it would do from now on, also while it ends in an orderly way, could be against what the other one does.
     pub fn ensure(&self) {
@@ -130,6 +147,23 @@ impl Lease {
                 "another daemon has taken over, because this one did not renew its lease; it ends"
             );
             std::process::exit(1);
+        }
+    }
+}
+
+/// A thread that gives signs of life until this is dropped.
+#[derive(Debug)]
+pub struct Keeper {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic has been reported already.
+            let _ = thread.join();
         }
     }
 }
@@ -183,12 +217,9 @@ impl Inside {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-    use std::thread;
-
     use rustix::fs::{FlockOperation, flock};
 
-    use super::super::lock;
+    use super::super::{lock, lock_file};
     use super::*;
     use crate::patience::wait_until;
     use crate::store::STATE;
@@ -272,6 +303,39 @@ mod tests {
             first != said()
         });
         assert_eq!(lease.longest_rest() * SIGNS, SHORT);
+    }
+
+    /// Also while it opens a state that is large, before its loop has begun.
+    #[test]
+    fn signs_are_given_while_a_daemon_begins() {
+        let place = tempfile::tempdir().unwrap();
+        let lease = lock::take(&folder(&place), SHORT).unwrap();
+        let said = || lock::last_sign(&folder(&place)).unwrap();
+        let first = said();
+        let keeper = lease.keep();
+        wait_until("another sign of life", || first != said());
+        drop(keeper);
+        assert!(lease.0.may_lead());
+    }
+
+    /// Whoever stands in takes the lock of a daemon that is gone, and not that of one that has begun meanwhile.
+    #[test]
+    fn who_stands_in_leaves_the_lock_to_a_daemon() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = folder(&place);
+        assert_eq!(lock::last_sign(&folder).unwrap(), "", "nobody was ever there");
+        drop(lock::take(&folder, LONG).unwrap());
+        let last = lock::last_sign(&folder).unwrap();
+        assert!(lock::take_after(&folder, LONG, "another sign", true).unwrap().is_none());
+        let lease = lock::take_after(&folder, LONG, &last, false).unwrap().unwrap();
+        drop(lease);
+        let own = lock::last_sign(&folder).unwrap();
+        // A daemon has the lock, and has said nothing yet; this is the process of the test.
+        let file = File::open(place.path().join(lock_file::NAME)).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert!(lock::take_after(&folder, LONG, &own, false).unwrap().is_none());
+        drop(file);
+        assert!(lock::take_after(&folder, LONG, &own, false).unwrap().is_some());
     }
 
     /// A leader that was away and cannot find out whether somebody took over does not act.

@@ -77,30 +77,54 @@ pub(super) fn stand_by(
         if text != seen {
             (seen, since) = (text, Instant::now());
         }
-        // Older versions give no sign of life.
-        if let Some(holder) = Holder::read(&seen)
-            && since.elapsed() >= length * 3 / 2
+        if since.elapsed() >= length * 3 / 2
+            && let Some(lease) = displace(folder, length, &seen)?
         {
-            match holder.process_here() {
-                Some(process) => {
-                    tracing::warn!(
-                        process = process.number,
-                        "the daemon has not renewed its lease; it is killed"
-                    );
-                    if let Err(error) = process.signal(Signal::Kill) {
-                        tracing::error!(%error, "the daemon cannot be killed");
-                    }
-                }
-                None => {
-                    if let Some(lease) = seize(folder, length, &seen)? {
-                        return Ok(lease);
-                    }
-                }
-            }
+            return Ok(lease);
         }
         rest(&seen);
         sleep(STANDBY_REST);
     }
+}
+
+/// The last sign of life that somebody has given who leads, or has led; nothing if nobody ever has.
+pub(super) fn last_sign(folder: &TrustedFolder) -> Result<String, StoreError> {
+    let file = folder.existing_file(NAME)?;
+    Ok(file.map_or(String::new(), |mut file| text_of(&mut file)))
+}
+
+/// Takes the lock if this is still the last sign of life, which was given long ago. Nothing if somebody leads after all, or has to
+/// end first, which whoever holds the lock is made to do if `may_end` says so.
+pub(super) fn take_after(
+    folder: &TrustedFolder,
+    length: Duration,
+    last: &str,
+    may_end: bool,
+) -> Result<Option<Lease>, StoreError> {
+    match attempt(folder)? {
+        Attempt::Locked(mut file) => {
+            let is_meant = text_of(&mut file) == last;
+            Ok(is_meant.then(|| Lease::begin(folder, file, length)))
+        }
+        Attempt::Held(text) if may_end && text == last => displace(folder, length, last),
+        Attempt::Held(_) => Ok(None),
+    }
+}
+
+/// Ends the holder of a lock that has given no sign of life since this one, or takes the lock away from it.
+fn displace(
+    folder: &TrustedFolder,
+    length: Duration,
+    seen: &str,
+) -> Result<Option<Lease>, StoreError> {
+    // Older versions give no sign of life.
+    let Some(holder) = Holder::read(seen) else { return Ok(None) };
+    let Some(process) = holder.process_here() else { return seize(folder, length, seen) };
+    tracing::warn!(process = process.number, "the daemon gives no sign of life; it is killed");
+    if let Err(error) = process.signal(Signal::Kill) {
+        tracing::error!(%error, "the daemon cannot be killed");
+    }
+    Ok(None)
 }
 
 /// Takes the lock away from a daemon on another host, unless it has given a sign of life after all.

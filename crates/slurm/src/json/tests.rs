@@ -154,13 +154,6 @@ fn recorded_answers_are_understood() {
         let licences = of_commands("scontrol-show-licenses").licences().unwrap();
         assert_eq!((licences[0].name.as_str(), licences[0].total), ("power", 10_000));
         let node = of_commands("scontrol-show-node").nodes().unwrap().read.remove(0);
-        let sinfo = of_commands("sinfo").sinfo_nodes().unwrap();
-        assert_eq!(sinfo.len(), 16);
-        let drained = sinfo.iter().find(|node| !node.state.is_usable()).unwrap();
-        assert_eq!(
-            (drained.name.as_str(), drained.reason.as_deref()),
-            ("n16", Some("busbar: no agent"))
-        );
         for folder in fs::read_dir(version.join("rest")).unwrap() {
             let folder = folder.unwrap().path();
             let of_rest = |name: &str| answer(folder.join(format!("{name}.json")));
@@ -169,12 +162,6 @@ fn recorded_answers_are_understood() {
             assert_eq!(of_rest("licenses").licences().unwrap()[0], licences[0]);
             let nodes = of_rest("nodes").nodes().unwrap();
             assert_eq!(nodes[0], node);
-            for (node, other) in
-                nodes.iter().zip(&sinfo).filter(|(node, other)| node.name == other.name)
-            {
-                let other = Node { address: node.address.clone(), ..other.clone() };
-                assert_eq!(*node, other);
-            }
             let of_parser = of_rest("partitions").partitions().unwrap();
             // Version 0.0.43 does not say which partition is the default.
             assert_eq!(

@@ -10,33 +10,49 @@ use super::{CONTROLLER, Extras, LabError};
 use crate::program::Programs;
 use crate::version::Version;
 
-/// What a lab needs of Slurm, as programs, and the packages of Debian that hold them.
-const SLURM: (&[&str], &[&str]) = (
-    &["munged", "slurmctld", "slurmd", "scontrol", "squeue", "sbatch", "scancel"],
-    &["slurm-wlm", "munge"],
-);
+/// Programs that a lab needs, and the packages of Debian that hold them.
+struct Needed {
+    /// Those of Slurm itself.
+    slurm: &'static [&'static str],
+    /// What it needs of others.
+    others: &'static [&'static str],
+    packages: &'static [&'static str],
+}
+
+/// What any lab needs.
+const USUAL: Needed = Needed {
+    slurm: &["slurmctld", "slurmd", "scontrol", "squeue", "sbatch", "scancel"],
+    others: &["munged"],
+    packages: &["slurm-wlm", "munge"],
+};
 
 /// What a lab with slurmrestd needs besides.
-const REST: (&[&str], &[&str]) = (&["slurmrestd"], &["slurmrestd", "slurm-wlm-jwt-plugin"]);
+const REST: Needed = Needed {
+    slurm: &["slurmrestd"],
+    others: &[],
+    packages: &["slurmrestd", "slurm-wlm-jwt-plugin"],
+};
 
 /// What a lab with accounting needs besides.
-const ACCOUNTING: (&[&str], &[&str]) =
-    (&["slurmdbd", "mariadbd", "mariadb-install-db"], &["slurmdbd", "mariadb-server"]);
+const ACCOUNTING: Needed = Needed {
+    slurm: &["slurmdbd", "sacct", "sacctmgr"],
+    others: &["mariadbd", "mariadb-install-db"],
+    packages: &["slurmdbd", "mariadb-server"],
+};
 
 /// The programs that are missing for a lab with the Slurm of this machine.
 pub fn missing(extras: Extras) -> Vec<&'static str> {
-    missing_in(&process::path(None), extras)
+    let path = process::path(None);
+    let all = needed(extras).into_iter().flat_map(|needed| [needed.slurm, needed.others].concat());
+    all.filter(|program| !is_in(&path, program)).collect()
 }
 
-fn missing_in(path: &OsStr, extras: Extras) -> Vec<&'static str> {
-    let is_there =
-        |program: &str| std::env::split_paths(path).any(|folder| folder.join(program).is_file());
-    let programs = needed(extras).into_iter().flat_map(|(programs, _)| programs.iter().copied());
-    programs.filter(|program| !is_there(program)).collect()
+fn is_in(path: &OsStr, program: &str) -> bool {
+    std::env::split_paths(path).any(|folder| folder.join(program).is_file())
 }
 
-fn needed(extras: Extras) -> Vec<(&'static [&'static str], &'static [&'static str])> {
-    let mut needed = vec![SLURM];
+fn needed(extras: Extras) -> Vec<Needed> {
+    let mut needed = vec![USUAL];
     needed.extend(extras.rest.then_some(REST));
     needed.extend(extras.accounting.then_some(ACCOUNTING));
     needed
@@ -48,14 +64,28 @@ pub fn version(path: &OsStr) -> Result<Version, LabError> {
     printed.out.parse().map_err(|error| LabError::Unsuitable(format!("{CONTROLLER} -V: {error}")))
 }
 
-/// Whether another Slurm than that of the machine is complete.
+/// Whether another Slurm than that of the machine is complete. What is missing of it is not taken from the machine's, which may be
+/// of another version; what is not of Slurm may be anywhere.
 pub fn check(folder: &Path, extras: Extras) -> Result<(), LabError> {
-    let missing = missing_in(&process::path(Some(folder)), extras);
-    match missing.is_empty() {
+    let own = process::folders(folder);
+    let is_there = |program: &&str| own.iter().any(|folder| folder.join(program).is_file());
+    let of_slurm = needed(extras).into_iter().flat_map(|needed| needed.slurm);
+    let absent: Vec<&str> = of_slurm.copied().filter(|program| !is_there(program)).collect();
+    if !absent.is_empty() {
+        return Err(LabError::Unsuitable(format!(
+            "there is no {} in bin and sbin of {}",
+            absent.join(", "),
+            folder.display()
+        )));
+    }
+    let path = process::path(Some(folder));
+    let others = needed(extras).into_iter().flat_map(|needed| needed.others);
+    let absent: Vec<&str> = others.copied().filter(|program| !is_in(&path, program)).collect();
+    match absent.is_empty() {
         true => Ok(()),
         false => Err(LabError::Unsuitable(format!(
             "{} is neither in bin and sbin of {} nor in the path",
-            missing.join(", "),
+            absent.join(", "),
             folder.display()
         ))),
     }
@@ -110,6 +140,29 @@ fn install(extras: Extras) -> Result<(), String> {
     };
     apt(&["update", "-qq"])?;
     let mut arguments = vec!["install", "-y", "-qq", "--no-install-recommends"];
-    arguments.extend(needed(extras).into_iter().flat_map(|(_, packages)| packages.iter().copied()));
+    arguments.extend(needed(extras).into_iter().flat_map(|needed| needed.packages.iter().copied()));
     apt(&arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with some programs of Slurm does not get the others from this machine.
+    #[test]
+    fn another_slurm_is_complete_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("bin")).unwrap();
+        for program in USUAL.slurm.iter().filter(|program| **program != "squeue") {
+            std::fs::write(folder.path().join("bin").join(program), "").unwrap();
+        }
+        let usual = Extras::default();
+        let error = check(folder.path(), usual).unwrap_err().to_string();
+        assert!(error.starts_with("there is no squeue in bin and sbin of"), "{error}");
+        std::fs::write(folder.path().join("bin/squeue"), "").unwrap();
+        std::fs::write(folder.path().join("bin/munged"), "").unwrap();
+        check(folder.path(), usual).unwrap();
+        let error = check(folder.path(), Extras { rest: true, ..usual }).unwrap_err().to_string();
+        assert!(error.starts_with("there is no slurmrestd in bin and sbin of"), "{error}");
+    }
 }

@@ -252,11 +252,16 @@ fn is_step_of(pid: u32, folder: &Path) -> bool {
             .any(|file| fs::read_link(file.path()).is_ok_and(|target| target.starts_with(folder)))
 }
 
+/// Where the programs of a Slurm are that was installed in a folder.
+pub fn folders(programs: &Path) -> [PathBuf; 2] {
+    ["bin", "sbin"].map(|folder| programs.join(folder))
+}
+
 /// Where programs are looked for: first where another Slurm is, and also in the folders for root, which not every root has
 /// in its path.
 pub fn path(programs: Option<&Path>) -> OsString {
     let mut path = OsString::new();
-    for folder in programs.iter().flat_map(|folder| [folder.join("bin"), folder.join("sbin")]) {
+    for folder in programs.iter().flat_map(|folder| folders(folder)) {
         path.push(folder);
         path.push(":");
     }

@@ -2,6 +2,8 @@
 -- A site with a plug-in of its own puts this text into it and calls busbar_submit and busbar_modify.
 
 local MODE = "@MODE@"
+-- What happens in mode steer while no daemon is there: jobs wait, or Slurm starts them as in mode admit.
+local FAIL = "@FAIL@"
 local OFF = "@OFF@"
 local MARK = "@MARK@"
 local WAIT = "@WAIT@"
@@ -18,16 +20,20 @@ local PARTITION_WATTS = { @PARTITION_WATTS@ }
 local APP_WATTS = { @APP_WATTS@ }
 local OPERATORS = { [0] = true, @OPERATORS@ }
 
--- Whether the site has given the cluster back to Slurm. The file is there in any case, and says so: slurmctld may take the error of a
+-- What the plug-in does now: what it is for; nothing ("watch") if the site has given the cluster back to Slurm; or "stand-in" if no
+-- daemon is there and Slurm starts jobs by itself. The file is there in any case, and says so: slurmctld may take the error of a
 -- missing file for its own.
-local function is_off()
+local function mode_now()
   local file = io.open(OFF, "r")
   if not file then
-    return false
+    return MODE
   end
   local said = file:read("*l")
   file:close()
-  return said ~= "on"
+  if said == "on" then
+    return MODE
+  end
+  return said == "admit" and MODE == "steer" and FAIL == "admit" and "stand-in" or "watch"
 end
 
 -- A number, or nil if the user did not say it.
@@ -276,7 +282,8 @@ local function is_mixed(names)
 end
 
 function busbar_submit(job_desc, part_list, submit_uid)
-  if MODE == "watch" or is_off() then
+  local mode = mode_now()
+  if mode == "watch" then
     return slurm.SUCCESS
   end
   local names = partitions_of(job_desc, part_list)
@@ -295,7 +302,18 @@ function busbar_submit(job_desc, part_list, submit_uid)
     slurm.log_user("busbar: heterogeneous jobs are not supported; submit the parts as separate jobs")
     return slurm.ERROR
   end
-  if MODE == "steer" then
+  if MODE == "admit" or FAIL == "admit" then
+    if string.find(job_desc.licenses or "", "|", 1, true) then
+      -- Slurm takes either a choice of licences or several of them, and one for each watt must be among them.
+      slurm.log_user("busbar: a choice of licences ('|') is not possible here, as the watts of a job are licences too; name one of them")
+      return slurm.ERROR
+    end
+    if job_desc.licenses then
+      -- Watts are for Busbar to give.
+      job_desc.licenses = table.concat(other_licences(job_desc.licenses), ",")
+    end
+  end
+  if mode == "steer" then
     if OPERATORS[submit_uid] and string.match(job_desc.dependency or "", "^expand:") then
       -- Busbar itself gives a running job more nodes.
       return slurm.SUCCESS
@@ -309,10 +327,12 @@ function busbar_submit(job_desc, part_list, submit_uid)
     job_desc.shared = 0
     return slurm.SUCCESS
   end
-  if string.find(job_desc.licenses or "", "|", 1, true) then
-    -- Slurm takes either a choice of licences or several of them, and one for each watt must be among them.
-    slurm.log_user("busbar: a choice of licences ('|') is not possible here, as the watts of a job are licences too; name one of them")
-    return slurm.ERROR
+  if mode == "stand-in" then
+    -- A daemon that comes back starts it, unless it runs by then.
+    job_desc.admin_comment = MARK
+    if job_desc.priority == 0 then
+      job_desc.comment = with_wait(job_desc.comment)
+    end
   end
   local nodes = most_nodes(job_desc)
   local licences, watts = licences_for(job_desc, nodes, names, words)
@@ -325,19 +345,39 @@ function busbar_submit(job_desc, part_list, submit_uid)
   return slurm.SUCCESS
 end
 
--- A job that waits counts with other watts if it moves to another partition or names another application, whoever does that.
-local function count_again(job_desc, job_rec, part_list)
+-- How many nodes a job is to get that was submitted without being counted: as many as it needs. Some versions let a job without
+-- a number of nodes have as many as it has tasks.
+local function nodes_needed(job_rec)
+  local cpus = given(job_rec.min_cpus) or 1
+  local spread = NODE_CPUS > 0 and math.ceil(cpus / NODE_CPUS) or cpus
+  local nodes = math.max(given(job_rec.min_nodes) or 1, spread, 1)
+  local most = given(job_rec.max_nodes) or 0
+  return most > 0 and math.min(nodes, most) or nodes
+end
+
+-- How many nodes a job that was counted may get.
+local function nodes_counted(job_rec)
+  local nodes = given(job_rec.max_nodes) or 0
+  return nodes > 0 and nodes or given(job_rec.min_nodes) or 1
+end
+
+-- Whether an update lets a job start that was held.
+local function releases(job_desc)
+  return job_desc.priority ~= nil and job_desc.priority ~= slurm.NO_VAL and job_desc.priority ~= 0
+end
+
+-- A job that waits counts with other watts if it moves to another partition or names another application, whoever does that; and
+-- it is counted for the first time when it is released while no daemon is there.
+local function count_again(job_desc, job_rec, part_list, is_stand_in)
   local is_waiting = (given(job_rec.job_state) or 0) % 256 == 0
-  if not is_waiting or job_desc.licenses or not (job_desc.partition or job_desc.comment) then
+  local changes = job_desc.partition or job_desc.comment or (is_stand_in and releases(job_desc))
+  if not is_waiting or job_desc.licenses or not changes then
     return
   end
   local partition = job_desc.partition or job_rec.partition
   local names = partitions_of({ partition = partition }, part_list)
   local words = read_words(job_desc.comment or job_rec.comment)
-  local nodes = given(job_rec.max_nodes) or 0
-  if nodes == 0 then
-    nodes = given(job_rec.min_nodes) or 1
-  end
+  local nodes = is_stand_in and nodes_needed(job_rec) or nodes_counted(job_rec)
   local job = {
     licenses = job_rec.licenses,
     tres_per_node = job_rec.tres_per_node,
@@ -348,6 +388,10 @@ local function count_again(job_desc, job_rec, part_list)
   local licences = licences_for(job, nodes, names, words or {})
   if licences ~= job_rec.licenses then
     job_desc.licenses = licences
+  end
+  if is_stand_in and given(job_rec.max_nodes) ~= nodes then
+    -- No more nodes than are paid for.
+    job_desc.max_nodes = nodes
   end
 end
 
@@ -370,14 +414,16 @@ local function is_marked(job_rec)
 end
 
 function busbar_modify(job_desc, job_rec, part_list, modify_uid)
-  if MODE == "watch" or is_off() then
+  local mode = mode_now()
+  if mode == "watch" then
     return slurm.SUCCESS
   end
+  local is_stand_in = mode == "stand-in" and is_marked(job_rec)
   local names = partitions_of({ partition = job_rec.partition }, part_list)
   local wanted = job_desc.partition and partitions_of(job_desc, part_list) or names
   if OPERATORS[modify_uid] then
-    if MODE == "admit" and count_ours(wanted) > 0 then
-      count_again(job_desc, job_rec, part_list)
+    if (mode == "admit" or is_stand_in) and count_ours(wanted) > 0 then
+      count_again(job_desc, job_rec, part_list, is_stand_in)
     end
     return slurm.SUCCESS
   end
@@ -402,10 +448,14 @@ function busbar_modify(job_desc, job_rec, part_list, modify_uid)
       return slurm.ERROR
     end
   end
-  if MODE == "steer" then
-    if not is_marked(job_rec) then
-      return slurm.SUCCESS
-    end
+  if FAIL == "admit" and job_desc.licenses then
+    slurm.log_user("busbar: the licences of a job cannot be changed, as they count its watts while Busbar is away; submit it again")
+    return slurm.ERROR
+  end
+  if MODE == "steer" and not is_marked(job_rec) then
+    return slurm.SUCCESS
+  end
+  if mode == "steer" then
     if job_desc.req_nodes then
       slurm.log_user("busbar: Busbar chooses the nodes of this job")
       return slurm.ERROR
@@ -424,6 +474,12 @@ function busbar_modify(job_desc, job_rec, part_list, modify_uid)
     end
     return slurm.SUCCESS
   end
+  if is_stand_in and job_desc.priority ~= nil and job_desc.priority ~= slurm.NO_VAL then
+    -- Slurm does that now, and a daemon that comes back finds the wish.
+    local comment = job_desc.comment or job_rec.comment
+    local wished = releases(job_desc) and without_wait(comment) or with_wait(comment)
+    job_desc.comment = wished ~= "" and wished or " "
+  end
   if job_desc.licenses or given(job_desc.min_nodes) or given(job_desc.max_nodes) then
     slurm.log_user("busbar: the nodes and licences of a job decide about its watts; submit it again to change them")
     return slurm.ERROR
@@ -432,7 +488,7 @@ function busbar_modify(job_desc, job_rec, part_list, modify_uid)
     slurm.log_user("busbar: the GPUs of a job decide about its watts; submit it again to change them")
     return slurm.ERROR
   end
-  count_again(job_desc, job_rec, part_list)
+  count_again(job_desc, job_rec, part_list, is_stand_in)
   return slurm.SUCCESS
 end
 

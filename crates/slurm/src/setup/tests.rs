@@ -151,13 +151,13 @@ fn layers_have_names_in_later_versions() {
 fn the_plug_in_is_switched_off_and_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("busbar.off");
-    assert!(!is_off(&file), "where there is none, it is on");
-    switch_off(&file).unwrap();
-    assert!(is_off(&file));
-    switch_on(&file).unwrap();
-    switch_on(&file).unwrap();
-    assert!(file.exists() && !is_off(&file));
+    assert_eq!(Switch::read(&file), Switch::On, "where there is none, it is on");
+    for switch in [Switch::Off, Switch::Admit, Switch::On, Switch::On] {
+        switch.write(&file).unwrap();
+        assert_eq!(Switch::read(&file), switch);
+    }
+    assert!(file.exists());
     // As former versions and people write it.
     fs::write(&file, "").unwrap();
-    assert!(is_off(&file));
+    assert_eq!(Switch::read(&file), Switch::Off);
 }

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::PathBuf;
 
 use busbar::slurm::rest::Address;
 use busbar_needs::needs;
 
 use super::served::{Served, jobs};
+use crate::slurm::other_slurm;
 
 /// The daemon reads jobs through slurmrestd: `squeue` is not there. Its token runs out meanwhile, and it makes others.
 #[needs(slurm, slurmrestd)]
@@ -20,9 +21,15 @@ fn a_daemon_works_by_slurmrestd_with_tokens_that_run_out() {
     };
     let programs = place.join("programs");
     fs::create_dir(&programs).unwrap();
+    let mut folders: Vec<PathBuf> = ["/usr/bin", "/usr/local/bin"].map(PathBuf::from).into();
+    if let Some(other) = other_slurm() {
+        // Where another Slurm is, the lab has written down.
+        folders = vec![other.join("bin")];
+        served.configure(&format!("programs = \"{}\"\n", folders[0].display()), "");
+    }
     for program in ["scontrol", "scancel"] {
-        let found = ["/usr/bin", "/usr/local/bin"].map(|folder| Path::new(folder).join(program));
-        symlink(found.iter().find(|path| path.exists()).unwrap(), programs.join(program)).unwrap();
+        let mut found = folders.iter().map(|folder| folder.join(program));
+        symlink(found.find(|path| path.exists()).unwrap(), programs.join(program)).unwrap();
     }
     let lab = served.running.lab.programs();
     let token = |seconds: u32| {

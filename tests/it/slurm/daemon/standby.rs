@@ -28,7 +28,10 @@ impl Served {
 #[test]
 fn a_second_daemon_steers_on() {
     let mut served = Served::idle(8, "steer", "share", &[]);
-    served.configure("see_all", "takeover = \"3s\"\nsee_all");
+    // A command may take half as long.
+    served.configure("see_all", "takeover = \"20s\"\nsee_all");
+    let conf = "conf = \"slurm.conf\"\nwithin = ";
+    served.configure(&format!("{conf}\"15min\""), &format!("{conf}\"10s\""));
     served.begin();
     let limit = 8 * 200 * 70 / 100;
     served.wait("an answer", || (served.status().process > 0).then_some(()));

@@ -1,27 +1,28 @@
-//! A trial as on a site's cluster, on any Slurm: 64 nodes, a thousand jobs with arrays, dependencies, constraints and a reservation,
-//! and 40 times the daemon, slurmctld or an agent is killed, or the budget moves. It takes some minutes and runs on request only:
+//! A trial as on a site's cluster, on any Slurm, in both modes: 64 nodes, a thousand jobs with arrays, dependencies, constraints and a
+//! reservation, in mode admit of two accounts with limits of power, and 40 times the daemon, slurmctld or an agent is killed, or the
+//! budget moves. It takes some minutes and runs on request only:
 //!
 //! `BUSBAR_SLURM_TRIAL=1 BUSBAR_SLURM_PROGRAMS=/opt/slurm cargo test --all-features --test it slurm::daemon::trial -- --nocapture`
 //!
 //! Without BUSBAR_SLURM_PROGRAMS, the folder of another Slurm, it is the one that is installed.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use busbar::live::wire::Request;
 use busbar::slurm::cluster::Cluster;
 use busbar::slurm::lab::CONTROLLER;
+use busbar::slurm::model::JobState;
 use busbar_needs::needs;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
 use super::served::Served;
 use crate::patience::{PATIENCE, wait_or};
-use crate::slurm::text;
-
-/// The user `daemon`, who is not root. Slurm 26.05 makes no reservation for `nobody`.
-const SOMEBODY: (u32, u32) = (1, 1);
+use crate::slurm::{SOMEBODY, text};
 
 const NODES: u32 = 64;
 const DISTURBANCES: u32 = 40;
@@ -35,14 +36,19 @@ const LINKS: u32 = 3;
 const CONSTRAINED: u32 = 150;
 const RESERVED: u32 = 50;
 
+/// The accounts of mode admit, with what their jobs may draw together.
+const ACCOUNTS: [(&str, u64); 2] = [("blue", 3000), ("green", 4000)];
+
 /// Submits all jobs, and says how many there are.
-fn submit(served: &Served, script: &str, seed: u64) -> u32 {
+fn submit(served: &Served, script: &str, seed: u64, has_accounts: bool) -> u32 {
     let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
-    let user = |number: u32| number.is_multiple_of(2).then_some(SOMEBODY);
+    let user = |number: u32| (has_accounts || number.is_multiple_of(2)).then_some(SOMEBODY);
     let mut submit = |number: u32, more: &[&str]| {
+        let account = ["-A", ACCOUNTS[number as usize % 2].0];
+        let more = [more, if has_accounts { &account } else { &[] }].concat();
         let time = format!("{:.1}", 0.2 + f64::from(numbers.random_range(0..28)) / 10.0);
         let wrapped = script.replace("@TIME@", &time);
-        let arguments = [more, &["-t5", "--wrap", &wrapped]].concat();
+        let arguments = [&more[..], &["-t5", "--wrap", &wrapped]].concat();
         served.running.submit(&arguments, user(number))
     };
     for number in 0..PLAIN {
@@ -105,11 +111,71 @@ fn cluster_as_it_is(served: &Served) -> String {
         .join("\n")
 }
 
+/// Two accounts of one user, with limits of power that Slurm enforces.
+fn make_accounts(served: &Served) {
+    let running = &served.running;
+    let mut conf = File::options().append(true).open(running.lab.conf()).unwrap();
+    conf.write_all(b"AccountingStorageEnforce=limits\n").unwrap();
+    // One that is killed may not start again, if it has not saved yet what associations have used.
+    running.lab.stop(CONTROLLER).unwrap();
+    running.lab.start(CONTROLLER).unwrap();
+    served.wait("slurmctld", || running.cluster.nodes().ok());
+    let manage = |line: &str| {
+        let arguments: Vec<&str> = ["-i"].into_iter().chain(line.split(' ')).collect();
+        running.ask("sacctmgr", &arguments).unwrap();
+    };
+    for (account, watts) in ACCOUNTS {
+        manage(&format!("add account {account}"));
+        manage(&format!("modify account {account} set GrpTRES=license/power={watts}"));
+    }
+    manage("add user daemon account=blue,green");
+    served.wait("accounts that Slurm knows", || {
+        let known = |(account, _): &(&str, u64)| {
+            running.try_submit(&["-A", account, "-H", "-N1", "--wrap", "true"], Some(SOMEBODY))
+        };
+        let submitted: Result<Vec<String>, String> = ACCOUNTS.iter().map(known).collect();
+        for job in submitted.ok()? {
+            running.ask("scancel", &[job.trim()]).unwrap();
+        }
+        Some(())
+    });
+}
+
+/// Asserts that no account draws more than it may; returns the most that one draws, as a share of what it may.
+fn most_of_accounts(served: &Served) -> f64 {
+    let Ok(jobs) = served.running.cluster.jobs() else { return 0.0 };
+    let drawn = |(account, limit): (&str, u64)| {
+        let of_account =
+            jobs.iter().filter(|job| job.has_nodes() && job.account.as_deref() == Some(account));
+        // What is being cleaned up has given its licences back.
+        let running = of_account.filter(|job| job.state == JobState::Running);
+        let watts: u64 = running.filter_map(|job| job.licences.get("power")).sum();
+        assert!(watts <= limit, "account {account} draws {watts} W of {limit} W");
+        watts as f64 / limit as f64
+    };
+    ACCOUNTS.map(drawn).into_iter().fold(0.0, f64::max)
+}
+
 #[needs(slurm, trial)]
 #[test]
 fn a_site_with_all_kinds_of_jobs() {
-    let mut served = Served::idle(NODES, "steer", "share", &[]);
-    println!("Slurm {}", served.running.cluster.version().unwrap());
+    trial("steer", "share", &[]);
+}
+
+/// Slurm starts the jobs, those of each account within its limit.
+#[needs(slurm, accounting, trial)]
+#[test]
+fn a_site_whose_accounts_have_limits_of_power() {
+    trial("admit", "easy-power", &["--accounting"]);
+}
+
+fn trial(mode: &'static str, policy: &str, extras: &[&str]) {
+    let mut served = Served::idle(NODES, mode, policy, extras);
+    let has_accounts = !extras.is_empty();
+    println!("Slurm {}, mode {mode}", served.running.cluster.version().unwrap());
+    if has_accounts {
+        make_accounts(&served);
+    }
     name_features(&served);
     let before = cluster_as_it_is(&served);
     let reservation = ["create", "reservation", "reservationname=trial", "user=daemon"];
@@ -125,12 +191,16 @@ fn a_site_with_all_kinds_of_jobs() {
     std::fs::write(&record, "").unwrap();
     std::os::unix::fs::chown(&record, Some(SOMEBODY.0), Some(SOMEBODY.1)).unwrap();
     served.begin();
-    let count = submit(&served, &script, 1) as usize;
+    if mode == "admit" {
+        served.wait("a reservation", || (served.reserved() > 0).then_some(()));
+    }
+    let count = submit(&served, &script, 1, has_accounts) as usize;
     println!("{count} jobs are submitted");
 
     let full = u64::from(NODES) * 200 * 70 / 100;
     let (mut limit, mut looks, begun) = (full, 0_u64, Instant::now());
     let (mut most, mut done): (f64, BTreeMap<&str, u32>) = (0.0, BTreeMap::new());
+    let mut most_of_account: f64 = 0.0;
     let mut disturbed = 0;
     for look in 1_u64.. {
         let is_time = look % 25 == 0 && disturbed < DISTURBANCES;
@@ -173,6 +243,9 @@ fn a_site_with_all_kinds_of_jobs() {
                 served.log()
             );
         }
+        if has_accounts && look % 5 == 0 {
+            most_of_account = most_of_account.max(most_of_accounts(&served));
+        }
         if look % 300 == 0 {
             println!(
                 "{} of {count} have ended, {:.0} s",
@@ -193,6 +266,9 @@ fn a_site_with_all_kinds_of_jobs() {
         begun.elapsed().as_secs_f64(),
         100.0 * most
     );
+    if has_accounts {
+        println!("no account has drawn more than {:.0} % of its limit", 100.0 * most_of_account);
+    }
     served.kill();
     let conf = served.running.lab.conf();
     let conf = conf.to_str().unwrap();

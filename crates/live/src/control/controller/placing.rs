@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::recovery::set_again;
 use super::{Act, Controller};
+use crate::engine::Signal;
 use crate::job::{Allotment, Attempt, ChangeReason, Entry, EventKind, Phase, Previous, Run};
 use busbar_core::units::{Instant, Span, Watts};
 
@@ -53,6 +54,7 @@ impl Controller {
             }
             return false;
         };
+        let former = run.allotment.clone();
         self.misplaced.remove(&attempt.job);
         let is_same = given == wanted;
         if !is_same {
@@ -66,7 +68,13 @@ impl Controller {
             let until = run.until;
             self.scheduler.extend(attempt.job, until);
         }
-        let (act, allotment) = (set_again(attempt, run), run.allotment.clone());
+        let (mut act, allotment) = (set_again(attempt, run), run.allotment.clone());
+        // What it has more than it was given waits like any other raise.
+        if let Act::Set { before, .. } = &mut act
+            && allotment.power > former.power
+        {
+            *before = Previous { allotment: former, squeezed_from: None };
+        }
         self.unwritten.changed.insert(attempt.job);
         self.unwritten.acts.push(act);
         if !is_same {
@@ -145,7 +153,8 @@ impl Controller {
         Some(room)
     }
 
-    /// Gives jobs that are not placed other nodes; those for which there are none wait again.
+    /// Gives jobs that are not placed other nodes; those for which there are none wait again. The engine may place such a job until
+    /// it has confirmed that it will not, and nobody gets the job's power before.
     pub(super) fn make(&mut self, now: Instant, room: Room) {
         for (number, nodes) in room.moves {
             if let Some(run) = self.jobs.get_mut(&number).and_then(Entry::run_mut) {
@@ -155,6 +164,7 @@ impl Controller {
         }
         for number in room.without {
             if let Some(attempt) = self.jobs.get(&number).map(Entry::attempt) {
+                self.unwritten.acts.push(Act::Signal { attempt, signal: Signal::Suspend });
                 self.never_started(now, attempt, "others have its nodes", false);
             }
         }
@@ -177,6 +187,8 @@ impl Controller {
         let waits = |entry: &&Entry| entry.phase == Phase::Waiting && entry.attempt() == attempt;
         if self.jobs.get(&attempt.job).filter(waits).is_some() {
             self.aside.insert(attempt.job, reason);
+            // It may be in the queue already.
+            self.must_rebuild = true;
         }
     }
 

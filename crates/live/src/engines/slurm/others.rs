@@ -3,6 +3,7 @@
 //! has started; but the daemon neither starts nor ends it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
 use busbar_core::units::Span;
 use busbar_slurm::hosts::HostList;
@@ -24,6 +25,9 @@ const PREFIX: &str = "others:";
 /// may end in between.
 const LOOKS: u32 = 3;
 
+/// After this long at most, work that could not be taken in is offered again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
 /// Work of others, by how the daemon knows it.
 #[derive(Default)]
 pub(super) struct Others {
@@ -33,6 +37,8 @@ pub(super) struct Others {
     unclaimed: BTreeMap<String, Past>,
     /// Nodes that were busy at so many looks although no job explains it.
     unexplained: BTreeMap<u32, u32>,
+    /// What the daemon could not take in, how often, and when last.
+    refused: BTreeMap<String, (u32, Instant)>,
 }
 
 struct Present {
@@ -74,7 +80,21 @@ impl Others {
     /// The daemon could not take work in; returns whether there is such work.
     pub(super) fn forget(&mut self, handle: &str) -> bool {
         self.unclaimed.remove(handle);
-        self.remove(handle).is_some()
+        let is_there = self.remove(handle).is_some();
+        if is_there {
+            let (times, last) =
+                self.refused.entry(handle.to_owned()).or_insert((0, Instant::now()));
+            (*times, *last) = (*times + 1, Instant::now());
+        }
+        is_there
+    }
+
+    /// Whether work is not offered again yet. The daemon may have nodes for it when another job has ended, or never.
+    fn is_put_off(&self, handle: &str) -> bool {
+        self.refused.get(handle).is_some_and(|(times, last)| {
+            let pause = Duration::from_secs(5 << (*times).min(6)).min(LONGEST_PAUSE);
+            last.elapsed() < pause
+        })
     }
 
     pub(super) fn has(&self, attempt: Attempt) -> bool {
@@ -138,7 +158,9 @@ impl Others {
             covered.extend(&new);
             let hosts = hosts(&new, &names);
             let handle = format!("{PREFIX}{title}:{hosts}");
-            news.arrived.push(self.arrived(handle, Some(job), new, &hosts));
+            if !self.is_put_off(&handle) {
+                news.arrived.push(self.arrived(handle, Some(job), new, &hosts));
+            }
         }
         let unexplained = self.unexplained.iter();
         let lasting =
@@ -147,8 +169,12 @@ impl Others {
         for node in lasting {
             let new = BTreeSet::from([node]);
             let hosts = hosts(&new, &names);
-            news.arrived.push(self.arrived(format!("{PREFIX}:{hosts}"), None, new, &hosts));
+            let handle = format!("{PREFIX}:{hosts}");
+            if !self.is_put_off(&handle) {
+                news.arrived.push(self.arrived(handle, None, new, &hosts));
+            }
         }
+        self.refused.retain(|_, (_, last)| last.elapsed() < 2 * LONGEST_PAUSE);
         news
     }
 

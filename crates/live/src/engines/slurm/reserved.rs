@@ -61,6 +61,19 @@ impl Reserved {
         }
     }
 
+    /// Takes the reservation that is there for what is wanted.
+    pub(super) fn adopt(&mut self, cluster: &dyn Cluster) -> Result<(), SlurmError> {
+        let (total, reserved) = (self.licences(cluster)?.total, self.reserved(cluster)?);
+        let left = total.saturating_sub(reserved).saturating_mul(1000);
+        self.set_limit(Some(Watts::from_milliwatts(left)));
+        Ok(())
+    }
+
+    /// How many licences there were at the last look.
+    pub(super) fn total(&self) -> u64 {
+        self.left.as_ref().map_or(0, |left| left.total)
+    }
+
     /// Looks whether everything is as it was left, and puts it right if not. Says what somebody else has changed, or why it could
     /// not be put right; the same failure is said once.
     pub(super) fn look(&mut self, cluster: &dyn Cluster) -> Option<String> {

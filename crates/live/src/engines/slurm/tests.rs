@@ -22,6 +22,8 @@ use super::{Terms, Work};
 use crate::engine::{Found, Launch, Order, Report, Signal, Ticket, Wait};
 use crate::job::{Allotment, Attempt, End, NodeState};
 
+mod alone;
+
 /// A cluster of which a test says what happens.
 #[derive(Clone, Default)]
 struct Made(Arc<Mutex<Inside>>);
@@ -36,6 +38,8 @@ struct Inside {
     fails: bool,
     /// Where a job begins just before it is held.
     begins: Option<&'static str>,
+    /// What the plug-in counts for a job that is released, while no daemon is there.
+    counts: Option<u64>,
     /// What was asked for, in words.
     acts: Vec<String>,
     total: u64,
@@ -172,7 +176,11 @@ impl Cluster for Made {
     }
     fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
         for job in jobs {
-            self.job(job.job, |job| (job.hold, job.reason) = (None, None));
+            let counts = self.with(|inside| inside.counts);
+            self.job(job.job, |job| {
+                (job.hold, job.reason) = (None, None);
+                job.licences.extend(counts.map(|watts| ("power".to_owned(), watts)));
+            });
             self.act(format!("release {job}"))?;
         }
         Ok(())
@@ -193,6 +201,13 @@ impl Cluster for Made {
         if self.with(|inside| inside.fails) {
             let (what, found) = (format!("update {job}"), "nobody answers".to_owned());
             return Err(SlurmError::NotDone { what, found });
+        }
+        if let Some(licences) = &update.licences {
+            self.job(job.job, |job| job.licences.clone_from(licences));
+            self.act(format!("{job} has {licences:?}"))?;
+            if nodes.is_none() {
+                return Ok(());
+            }
         }
         self.job(job.job, |job| job.limit_minutes = minutes.or(job.limit_minutes));
         self.act(format!("update {job} {nodes:?} {required} {minutes:?} {comment}"))
@@ -234,6 +249,10 @@ impl Cluster for Made {
 
 /// Four nodes, n1 to n4, and a daemon that knows no job yet.
 fn begin(mode: Mode) -> (Made, Worker<Made>) {
+    begin_with(mode, false)
+}
+
+fn begin_with(mode: Mode, fails_to_admit: bool) -> (Made, Worker<Made>) {
     let made = Made::default();
     let names: Vec<String> = (1..=4).map(|number| format!("n{number}")).collect();
     let state = State::of_words(["IDLE"]);
@@ -249,6 +268,7 @@ fn begin(mode: Mode) -> (Made, Worker<Made>) {
         nodes: names,
         others: 0,
         licence: "power".to_owned(),
+        fails_to_admit,
         period: Duration::from_secs(1),
         patience: Duration::ZERO,
         resizes: false,
@@ -556,7 +576,7 @@ fn what_starts_elsewhere_is_queued_again() {
     made.job(7, |job| runs(job, "n[3-4]"));
     let said = look(&mut worker);
     assert!(
-        said[0].contains("1 failed: job 3.1: node slurm: Slurm started it on n[3-4]"),
+        said[0].contains("1 failed: job 3.1: node slurm: Slurm has started it on n[3-4]"),
         "{said:?}"
     );
     assert_eq!(made.acts(), ["requeue 7"]);
@@ -1002,6 +1022,45 @@ fn work_of_others_counts() {
     made.with(|inside| inside.nodes[3].state = State::of_words(["IDLE"]));
     said = look(&mut worker);
     assert_eq!(said, ["9.1 ended: Exited(0)", "10.1 ended: Lost"]);
+}
+
+/// A controller that was killed may forget that it has started a job. One that may not be queued again does not begin again.
+#[test]
+fn a_job_that_may_not_run_twice_does_not() {
+    for may_requeue in [true, false] {
+        let (made, mut worker) = begin(Mode::Steer);
+        made.job(7, |job| job.may_requeue = may_requeue);
+        look(&mut worker);
+        worker.handle([start_anywhere(1, 3, "7@1", &[0, 1])]);
+        made.job(7, |job| runs(job, "n[1-2]"));
+        look(&mut worker);
+        made.acts();
+        // Its start was not saved, and its release was.
+        made.job(7, |job| {
+            (job.state, job.started, job.nodes) = (JobState::Pending, None, HostList::default());
+        });
+        let said = look(&mut worker);
+        assert!(said.contains(&"3.1 ended: Lost".to_owned()), "{said:?}");
+        let is_held = made.acts().contains(&"hold 7".to_owned());
+        assert!(is_held, "Slurm must not start it by itself");
+        let again = look(&mut worker).contains(&"7@1 arrived".to_owned())
+            || said.contains(&"7@1 arrived".to_owned());
+        assert_eq!(again, may_requeue);
+    }
+}
+
+/// What the daemon cannot take in is not offered at every look.
+#[test]
+fn work_of_others_that_was_refused_is_put_off() {
+    let (made, mut worker) = begin(Mode::Steer);
+    made.job(5, |job| {
+        job.partitions = vec!["free".to_owned()];
+        runs(job, "n2");
+    });
+    assert_eq!(look(&mut worker), ["others:5@1:n2 runs on [1] with None"]);
+    let (handle, reason) = ("others:5@1:n2".to_owned(), "too many jobs".to_owned());
+    worker.handle([Work::Refuse { handle, reason }]);
+    assert_eq!(look(&mut worker), [""; 0]);
 }
 
 /// What cannot be read of the work of others, or of a node that is busy with it, has not left.

@@ -19,7 +19,7 @@ use busbar_core::profile::cab::Preset;
 use busbar_core::switching::SwitchOff;
 use busbar_core::units::{Span, Watts};
 use busbar_slurm::rest::Address;
-use busbar_slurm::setup::Mode;
+use busbar_slurm::setup::{Fail, Mode};
 
 /// The file as it is written.
 #[derive(serde::Deserialize)]
@@ -124,6 +124,8 @@ struct NodeTable {
 #[serde(deny_unknown_fields)]
 struct SlurmTable {
     mode: Option<Mode>,
+    fail: Option<Fail>,
+    fail_after: Option<Text<Length>>,
     nodes: Option<Text<Hosts>>,
     partitions: Option<Vec<Name>>,
     others: Option<Text<Watts>>,
@@ -197,6 +199,7 @@ impl Reader<'_> {
         let usual = Config::default_in(self.around);
         let state = self.path("state", file.state)?.unwrap_or(usual.state);
         let socket = self.path("socket", file.socket)?;
+        let takeover = self.length("takeover", file.takeover, usual.takeover, Config::TAKEOVERS)?;
         Ok(Config {
             socket: socket.unwrap_or_else(|| self.around.default_socket(&state)),
             state,
@@ -211,7 +214,7 @@ impl Reader<'_> {
                 _ => self.folder.join(text).to_string_lossy().into_owned(),
             }),
             period: self.length("period", file.period, usual.period, Config::PERIODS)?,
-            takeover: self.length("takeover", file.takeover, usual.takeover, Config::TAKEOVERS)?,
+            takeover,
             last_resort: file.last_resort.unwrap_or(usual.last_resort),
             switch_off: file.switch_off.map(|rule| rule.0),
             kill_after: self.length(
@@ -244,7 +247,7 @@ impl Reader<'_> {
                 )?,
             },
             agents: self.agents(file.agents)?,
-            slurm: self.slurm(file.slurm)?,
+            slurm: self.slurm(file.slurm, takeover)?,
             local: self.local(file.local)?,
             web: self.web(file.web)?,
             tune: self.tune(file.tune)?,
@@ -429,7 +432,7 @@ impl Reader<'_> {
         })
     }
 
-    fn slurm(&self, written: SlurmTable) -> Result<Slurm, ConfigError> {
+    fn slurm(&self, written: SlurmTable, takeover: Span) -> Result<Slurm, ConfigError> {
         let usual = Slurm::default();
         if written.mode == Some(Mode::Watch) {
             let why = "a daemon steers or admits; write steer or admit";
@@ -464,8 +467,35 @@ impl Reader<'_> {
                        (a proxy or a tunnel there), or set slurm.rest_plain = true";
             return Err(self.source.error("slurm.rest", why));
         }
+        let mode = written.mode.unwrap_or(usual.mode);
+        let fail = written.fail.unwrap_or(usual.fail);
+        let fail_after = self.length(
+            "slurm.fail_after",
+            written.fail_after,
+            usual.fail_after,
+            Config::TAKEOVERS,
+        )?;
+        if fail == Fail::Admit && mode != Mode::Steer {
+            let why = "it is for mode steer; in mode admit Slurm goes on by itself in any case";
+            return Err(self.source.error("slurm.fail", why));
+        }
+        if fail == Fail::Admit && written.conf.is_none() {
+            let why = "job_submit.lua is switched by the file busbar.off beside slurm.conf; say slurm.conf as well";
+            return Err(self.source.error("slurm.fail", why));
+        }
+        // A second daemon comes first, which takes over after half as long again.
+        if fail == Fail::Admit && fail_after.millis() < 2 * takeover.millis() {
+            let why = format!(
+                "{} is less than twice the time after which another daemon takes over (takeover, {})",
+                Length(fail_after),
+                Length(takeover)
+            );
+            return Err(self.source.error("slurm.fail_after", why));
+        }
         Ok(Slurm {
-            mode: written.mode.unwrap_or(usual.mode),
+            mode,
+            fail,
+            fail_after,
             nodes: written.nodes.map(|nodes| nodes.0.0).unwrap_or_default(),
             partitions: partitions.into_iter().map(|Name(name)| name).collect(),
             others: written.others.map(|others| others.0),

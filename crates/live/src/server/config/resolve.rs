@@ -15,6 +15,7 @@ use busbar_core::profile::Profile;
 use busbar_core::profile::cab::{self, Preset};
 use busbar_core::world::Repertoire;
 use busbar_profiles::Store;
+use busbar_slurm::setup::Fail;
 
 /// The longest path of a Unix socket, in bytes.
 const LONGEST_SOCKET: usize = 107;
@@ -82,6 +83,31 @@ impl Config {
         }
         let profiles = profiles.iter().filter(|profile| !profile.rows.is_empty()).count();
         Ok(Resolved { setup, schedule, profiles, cpus, remarks })
+    }
+
+    /// Refuses to take over from a daemon of which a command may still be carried out afterwards. Who leads looks before each
+    /// command whether it does, and another daemon waits for half as long again as it may go without looking.
+    pub fn check_takeover(&self) -> Result<(), ConfigError> {
+        let (within, takeover) = (self.slurm.within, self.takeover);
+        if self.engine.kind != EngineKind::Slurm || 2 * within.millis() <= takeover.millis() {
+            return Ok(());
+        }
+        let why = format!(
+            "{} is more than half of takeover ({}): a command of a daemon that stands still might be carried out after another one \
+             has taken over",
+            Length(within),
+            Length(takeover)
+        );
+        Err(self.source.error("slurm.within", why))
+    }
+
+    /// Refuses to guard a cluster whose jobs are to wait.
+    pub fn check_guard(&self) -> Result<(), ConfigError> {
+        if self.engine.kind == EngineKind::Slurm && self.slurm.fail == Fail::Admit {
+            return self.check_takeover();
+        }
+        let why = "there is nothing to guard, since jobs wait while no daemon is there; say slurm.fail = \"admit\"";
+        Err(self.source.error("slurm.fail", why))
     }
 
     fn check_socket(&self) -> Result<(), ConfigError> {

@@ -119,6 +119,8 @@ impl Config {
     fn write_slurm(&self, text: &mut String) {
         let Slurm {
             mode,
+            fail,
+            fail_after,
             nodes,
             partitions,
             others,
@@ -129,13 +131,14 @@ impl Config {
             programs,
             rest,
         } = &self.slurm;
-        let mode = quoted(&mode.to_string());
+        let (mode, fail) = (quoted(&mode.to_string()), quoted(&fail.to_string()));
+        let fail_after = quoted(&Length(*fail_after).to_string());
         let (period, within) =
             (quoted(&Length(*period).to_string()), quoted(&Length(*within).to_string()));
         let licence = quoted(licence);
         let _ = write!(
             text,
-            "\n[slurm]\nmode = {mode}\nlicence = {licence}\nperiod = {period}\nwithin = {within}\n"
+            "\n[slurm]\nmode = {mode}\nfail = {fail}\nfail_after = {fail_after}\nlicence = {licence}\nperiod = {period}\nwithin = {within}\n"
         );
         if !nodes.is_empty() {
             let nodes = HostList::new(nodes.iter().cloned());

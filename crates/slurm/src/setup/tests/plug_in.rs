@@ -230,10 +230,80 @@ fn the_plug_in_does_nothing_while_it_is_off() {
     let site = Site { off_file: folder.path().join("busbar.off"), ..admit() };
     for (is_off, expected) in [(true, "-"), (false, "power:200")] {
         match is_off {
-            true => switch_off(&site.off_file).unwrap(),
-            false => switch_on(&site.off_file).unwrap(),
+            true => Switch::Off.write(&site.off_file).unwrap(),
+            false => Switch::On.write(&site.off_file).unwrap(),
         }
         let told = told(&site, "submit { min_nodes = 1 }");
         assert_eq!(told, [expected]);
+    }
+}
+
+/// In steer, where Slurm goes on by itself while no daemon is there: whoever releases a job then has it counted, as many nodes as it
+/// needs; users may not count by themselves, and what they hold stays a wish.
+#[needs(lua)]
+#[test]
+fn jobs_are_counted_while_no_daemon_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let off_file = folder.path().join("busbar.off");
+    let site = Site { fail: Fail::Admit, off_file, node_cpus: 4, ..admit() };
+    let site = Site { mode: Mode::Steer, ..site };
+    let requests = r#"
+        local function change(job, wish, user)
+          job.partition, job.admin_comment, job.job_state = "main", "busbar: waits for power", 0
+          modify(wish, job, user)
+          print(wish.max_nodes or "-", wish.comment or "-", wish.priority or "-")
+        end
+        local job = submit { min_nodes = 2, licenses = "foo:1,power:1" }
+        print(job.priority, job.admin_comment, job.max_nodes or "-")
+        change({ min_nodes = 2, max_nodes = 2, licenses = "foo:1" }, { priority = 4294967295 }, 0)
+        change({ min_nodes = 2, max_nodes = 6, min_cpus = 6 }, { priority = 4294967295 }, 0)
+        change({ min_nodes = 1, max_nodes = 0, min_cpus = 9 }, { priority = 4294967295 }, 0)
+        change({ min_nodes = 1, max_nodes = 1, comment = "busbar-wait; x" }, { priority = 4294967295 })
+        change({ min_nodes = 1, max_nodes = 1, comment = "x" }, { priority = 0 })
+        change({ min_nodes = 1, max_nodes = 1 }, { licenses = "power:1" })
+        change({ min_nodes = 1, max_nodes = 1 }, { priority = 0 }, 0)
+    "#;
+    let expected = |switch: Switch| match switch {
+        Switch::Admit => [
+            "foo:1,power:400",
+            "nil\tbusbar\t2",
+            "foo:1,power:400",
+            "-\t-\t4294967295",
+            "power:400",
+            "2\t-\t4294967295",
+            "power:600",
+            "3\t-\t4294967295",
+            "power:200",
+            "-\tx\t4294967295",
+            // A change of the comment counts again.
+            "power:200",
+            "-\tx; busbar-wait\t0",
+            "refused: busbar: the licences of a job cannot be changed, as they count its watts while Busbar is away; submit it again",
+            "-\t-\t-",
+            "-",
+            "-\t-\t0",
+        ],
+        _ => [
+            "foo:1",
+            "0\tbusbar\t-",
+            "-",
+            "-\t-\t4294967295",
+            "-",
+            "-\t-\t4294967295",
+            "-",
+            "-\t-\t4294967295",
+            "-",
+            "-\tx\t4294967294",
+            "-",
+            "-\tx; busbar-wait\t4294967294",
+            "refused: busbar: the licences of a job cannot be changed, as they count its watts while Busbar is away; submit it again",
+            "-\t-\t-",
+            "-",
+            "-\t-\t0",
+        ],
+    };
+    for switch in [Switch::Admit, Switch::On] {
+        switch.write(&site.off_file).unwrap();
+        assert_eq!(told(&site, requests), expected(switch), "{switch:?}");
     }
 }

@@ -57,6 +57,20 @@ fn jobs_exchange_what_was_set_aside_for_them() {
     assert_eq!(world.controller.nodes()[3].job, Some(2));
 }
 
+/// What a job needs for more nodes than it was given waits for what others give up, like any other raise.
+#[test]
+fn a_job_on_more_nodes_than_it_was_given_waits_for_its_caps() {
+    let mut world = world();
+    world.submit(at(0), submission(1, 100));
+    world.cycle(at(0));
+    let held = world.controller.scheduler.ledger().held();
+    assert!(world.controller.placed(at(1), first(1), &[1, 2]));
+    let acts = world.cycle(at(1));
+    let raise = acts.iter().find(|act| matches!(act, Act::Set { .. })).unwrap();
+    assert!(raise.takes() && world.controller.scheduler.ledger().held() > held);
+    assert_eq!(capped(&acts), [[1, 2]]);
+}
+
 /// Node 0 is another job's, as far as is known; when that one ends, the node changes hands.
 #[test]
 fn what_a_job_really_has_stays_its_own() {
@@ -122,7 +136,12 @@ fn work_of_others_takes_the_nodes_it_is_on() {
     assert!(acts.iter().all(|act| !matches!(act, Act::Set { .. }) || act.takes()));
     assert!(world.controller.scheduler.ledger().held() > held);
     world.controller.arrived(at(2), arrival("others:6@1:n4", &[3])).unwrap();
-    assert!(world.cycle(at(2)).contains(&Act::Forget { attempt: first(2) }));
+    let acts = world.cycle(at(2));
+    let place = |wanted: &Act| acts.iter().position(|act| act == wanted);
+    // The engine is to say that it does not start any more before others get its power.
+    let withdrawn = Act::Signal { attempt: first(2), signal: Signal::Suspend };
+    let forgotten = Act::Forget { attempt: first(2) };
+    assert!(withdrawn.frees() && place(&withdrawn).unwrap() < place(&forgotten).unwrap());
     assert_eq!(world.state(2, at(2)).0, State::Waiting);
     // Nobody ends it at a time limit that the daemon believes in.
     assert!(
