@@ -64,7 +64,7 @@ use volume::Volume;
 
 /// Shares a fixed feed of watts among the jobs of an HPC machine.
 #[derive(Debug, Parser)]
-#[command(version, about, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "busbar", version, about, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "Examples:
   busbar compare                  which policy is best, under three budgets
   busbar plan                     how many nodes for these watts

@@ -129,7 +129,7 @@ fn caps_outlive_a_killed_agent_and_end_with_a_stopped_one() {
     // A node that was released has its own limits again.
     let agent = node.start();
     assert!(matches!(node.connect().ask(Request::Release), Ok(Answer::Set(_))));
-    assert!(terminate(agent).contains("the site's limits hold"));
+    assert!(terminate(agent).contains("the site's own limits are restored"));
     assert_eq!(node.limits(), [100, 100]);
 }
 

@@ -274,7 +274,7 @@ fn what_looks_like_a_mistake_is_told() {
     assert_eq!(json(&plan)["notes"], serde_json::json!([]));
     let huge = [&plan[..], &["--budget", "4MW", "--out", "plan"]].concat();
     let text = stdout(&huge);
-    assert!(text.contains("4.00 MW feed 40000 nodes at full power"), "{text}");
+    assert!(text.contains("4.00 MW, which supplies 40000 nodes at full power"), "{text}");
     assert!(json(&huge)["recommendation"].as_str().unwrap().contains(waits));
     // What is written is what is printed, and the curves have a row for each point.
     let read = |name: &str| fs::read_to_string(folder.path().join("plan").join(name)).unwrap();

@@ -66,7 +66,7 @@ fn people_get_tables() {
    submitted  2026-01-02 03:04:05
      started  2026-01-02 03:04:06
         time  1:05 of 1:00:00
-       nodes  3: 0-1,5 (asks for 2; can use 1 to 4)
+       nodes  3: 0-1,5 (requests 2; can use 1 to 4)
        power  290.0 W, at 85.0 % of its speed
       energy  1.50 kJ, predicted
  application  CoMD
@@ -567,7 +567,7 @@ fn scripts_say_what_they_need() {
     assert!(said.starts_with("error: job.sh, line 3: invalid value 'many'"), "{said}");
     let (code, said) = daemon.fails(&["submit", "none.sh"]);
     assert_eq!(code, 1);
-    assert!(said.starts_with("error: cannot read the script none.sh; a command"), "{said}");
+    assert!(said.starts_with("error: cannot read the script none.sh; write a command"), "{said}");
     assert_eq!(daemon.fails(&["submit"]).0, 2);
 }
 
@@ -584,7 +584,7 @@ fn an_environment_that_is_too_large_is_refused_before_it_is_sent() {
     let output = output.unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("in its environment") && said.contains("env -i"), "{said}");
+    assert!(said.contains("because of its environment") && said.contains("env -i"), "{said}");
     assert!(daemon.asked.lock().unwrap().is_empty());
 }
 

@@ -168,7 +168,7 @@ fn whatever_ends_a_run_is_named() {
         (
             "read -r hello; echo good morning",
             "15min",
-            &["answered 'good morning'", "has to be {\"protocol\": 1}"],
+            &["answered 'good morning'", "must be {\"protocol\": 1}"],
         ),
         (
             "read -r hello; echo '{\"protocol\": 2}'",
@@ -220,7 +220,7 @@ fn programs_that_cannot_be_started_are_named() {
     fs::set_permissions(&lost, fs::Permissions::from_mode(0o755)).unwrap();
     for (command, part) in [
         ("./nothing", "no such file"),
-        ("no-such-program-anywhere", "it is not in PATH"),
+        ("no-such-program-anywhere", "no folder of PATH has it"),
         ("plain.py", "write ./plain.py"),
         ("./lost", "the interpreter in its first line (#!) does not exist"),
         ("./plain.py", "make it executable (chmod +x ./plain.py), or name its interpreter"),
@@ -241,7 +241,8 @@ fn an_exception_ends_the_run_with_its_traceback() {
     );
     fs::write(folder.path().join("late.py"), late).unwrap();
     let error = complaint("external(python3 late.py)", folder.path());
-    let instant = error.split("gave up at ").nth(1).and_then(|rest| rest.split(' ').next());
+    let instant =
+        error.split("failed at simulated time ").nth(1).and_then(|rest| rest.split(' ').next());
     assert!(instant.is_some_and(|seconds| seconds.parse::<f64>().unwrap() > 9e3), "{error}");
     for part in
         ["exit status: 1", "Traceback (most recent call last)", "late.py", "ValueError: boom"]

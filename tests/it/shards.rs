@@ -84,7 +84,7 @@ fn as_much_is_said_as_was_asked_for() {
         String::from_utf8(output.stderr).unwrap()
     };
     let usual = said(&[]);
-    assert!(usual.contains("warning: the runs of external(./none) cannot be kept"), "{usual}");
+    assert!(usual.contains("warning: the runs of external(./none) cannot be cached"), "{usual}");
     assert!(!usual.contains("note:"), "{usual}");
     assert_eq!(said(&["--quiet"]), "");
     let verbose = said(&["--verbose"]);

@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(bench.watts(), None);
         assert_eq!(bench.joules(), None);
         bench.show(1000, 60_000_000);
-        assert!(bench.reason().contains("stands still"), "{}", bench.reason());
+        assert!(bench.reason().contains("does not advance"), "{}", bench.reason());
         bench.show(1000, 120_000_000);
         bench.show(1000, 180_000_000);
         assert_eq!(bench.watts(), Some(60));

@@ -52,7 +52,7 @@ pub enum TlsError {
         source: io::Error,
     },
     /// A file holds something else.
-    #[error("{} is no {what} in PEM format: {reason}", path.display())]
+    #[error("{} is not a {what} in PEM format: {reason}", path.display())]
     Format {
         /// The file.
         path: PathBuf,

@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(some & Freedoms::of(&[Freedom::Caps]), "caps".parse().unwrap());
         assert_eq!(some - Freedoms::of(&[Freedom::Caps]), "resizes".parse().unwrap());
         let error = "cap".parse::<Freedoms>().unwrap_err().to_string();
-        assert!(error.starts_with("'cap' is no freedom; did you mean 'caps'?"), "{error}");
+        assert!(error.starts_with("'cap' is not a freedom; did you mean 'caps'?"), "{error}");
         assert!("".parse::<Freedoms>().is_err());
     }
 }

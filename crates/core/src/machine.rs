@@ -622,7 +622,7 @@ mod tests {
         assert!(error("power.gpus = 4", "power.base = '3W'").contains("unknown field `base`"));
         assert!(
             error("name = 'gpu'", "name = 'cpu'")
-                .contains("line 10, partition 'cpu': there is another")
+                .contains("line 10, partition 'cpu': another partition has this name")
         );
         assert!(error("name = 'gpu'", "name = 'a,b'").contains("a comma"));
         assert!(error("name = 'site'", "nodes = 7").contains("'nodes' is given beside"));
@@ -643,7 +643,10 @@ mod tests {
         assert!(error("nodes = -1").contains("nodes = -1"), "{}", error("nodes = -1"));
         assert!(error("node = 3").contains("unknown field `node`"), "{}", error("node = 3"));
         assert!(error("nodes = 1\n[power]\nnode = '5'").contains("valid units"));
-        assert!(error("nodes = 1\n[power]\nnode = '0W'").contains("draws nothing"));
+        assert!(
+            error("nodes = 1\n[power]\nnode = '0W'")
+                .contains("must be above zero; give its real draw")
+        );
         let empty = "nodes = 1\n[dvfs]\ngears = []";
         assert!(error(empty).contains("dvfs.gears is empty"), "{}", error(empty));
         assert!(error("nodes = 1\n[power]\nnode = 400").contains("such as \"400W\""));

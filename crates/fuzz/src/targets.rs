@@ -599,7 +599,7 @@ fn experiment(place: &Place, input: &[u8]) -> String {
 }
 
 fn daemon_configs() -> Vec<Vec<u8>> {
-    let mut all = files(&["crates/live/src/config"], &[".toml"]);
+    let mut all = files(&["crates/live/src/server/config"], &[".toml"]);
     // The template has every key, behind a mark.
     let plain = |template: &Vec<u8>| {
         let text = String::from_utf8_lossy(template);
@@ -643,7 +643,7 @@ fn requests() -> Vec<Vec<u8>> {
         "\x20{\"forecast\":{\"budget\":[{\"after\":60000,\"limit\":\"500W\"}],\"policy\":\"share\",\"percent\":50}}\n",
         "\x40{\"submit\":{\"wish\":{\"nodes\":2,\"time\":60000,\"name\":\"a\",\"held\":true},\"command\":[\"true\"],\"folder\":\"/\",\"environment\":[]}}\n",
     ]);
-    all.extend(quoted(&["crates/live/src/socket/tests.rs"]));
+    all.extend(quoted(&["crates/live/src/server/socket/tests.rs"]));
     all
 }
 

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::JobUpdate;
 use crate::hosts::HostList;
 use crate::model::{Amounts, Job, JobRef, write_amounts};
-use crate::program;
 use crate::text::JobFormat;
 use crate::version::Version;
 
@@ -42,8 +41,22 @@ impl Call {
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
-        f.write_str(&program::describe(&self.program, &arguments))
+        f.write_str(&describe(&self.program, &arguments))
     }
+}
+
+/// The beginning of a command line, for messages.
+pub(crate) fn describe(program: &str, arguments: &[&str]) -> String {
+    let mut text = program.to_owned();
+    for argument in arguments {
+        text.push(' ');
+        // A long argument is a format or a list, which tells nobody anything.
+        text.push_str(if argument.len() > 80 { "…" } else { argument });
+    }
+    let is_long = text.chars().count() > 120;
+    let mut text: String = text.chars().filter(|c| !c.is_control()).take(120).collect();
+    text.push_str(if is_long { "…" } else { "" });
+    text
 }
 
 /// What is asked.

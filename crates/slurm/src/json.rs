@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use crate::error::SlurmError;
 use crate::hosts::HostList;
-use crate::listing::{Listing, UNKNOWN, Unread};
+use crate::listing::Listing;
 use crate::model::{
     Amounts, ArrayPart, Exit, HetPart, Job, JobState, Licence, Node, NodeState, Partition,
     Reservation, read_amounts,
 };
 use crate::tasks::Tasks;
+use crate::unread::{UNKNOWN, Unread};
 use crate::version::Version;
 
 /// An answer that was read, with what it is the answer to.

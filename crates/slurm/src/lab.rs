@@ -26,6 +26,7 @@ use crate::rest::Address;
 use crate::setup::{self, Mode, Site};
 use crate::version::Version;
 
+mod files;
 pub mod layout;
 pub mod packages;
 pub mod process;
@@ -222,10 +223,10 @@ impl Lab {
             ..Site::new(plan.mode)
         };
         layout.write(&record, &site)?;
-        layout::write_file(&site.off_file, setup::SWITCHED_ON, 0o644)?;
+        files::write_file(&site.off_file, setup::SWITCHED_ON, 0o644)?;
         // Last, so that a folder that was begun is no lab.
         let text = serde_json::to_string_pretty(&record).unwrap_or_default();
-        layout::write_file(&layout.record(), &text, 0o644)?;
+        files::write_file(&layout.record(), &text, 0o644)?;
         Ok(Lab { layout, record })
     }
 
@@ -381,7 +382,7 @@ impl Lab {
         process::end_strays(self.folder());
         if keep {
             // What stays is for reading; the next lab here is a new one.
-            return layout::remove_file(&self.layout.record());
+            return files::remove_file(&self.layout.record());
         }
         self.layout.remove()
     }

@@ -35,5 +35,6 @@ pub mod rest;
 pub mod setup;
 pub mod tasks;
 pub mod text;
+pub mod unread;
 pub mod version;
 pub mod words;

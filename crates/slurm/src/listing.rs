@@ -5,37 +5,10 @@
 //! zero or for nothing.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::ops::Deref;
 
-use serde::{Serialize, Serializer};
-
 use crate::model::{Job, Licence, Node, Partition, Reservation};
-
-/// A number that could not be read. Nothing has so many of anything, so whoever counts with it counts too many.
-pub const UNKNOWN: u32 = u32::MAX;
-
-/// Something that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Unread {
-    /// What it is about, such as `job 17`.
-    pub what: String,
-    /// What cannot be read, and why.
-    pub reason: String,
-}
-
-impl Unread {
-    /// That something cannot be read, with the beginning of what was found instead.
-    pub fn new(what: impl Into<String>, reason: impl Into<String>) -> Self {
-        Unread { what: what.into(), reason: reason.into() }
-    }
-}
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.reason)
-    }
-}
+use crate::unread::{UNKNOWN, Unread};
 
 /// What was read, in Slurm's order, and what was not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,14 +159,6 @@ impl Reported {
         let news = now.difference(&self.0).cloned().collect();
         self.0 = now;
         news
-    }
-}
-
-/// Shows a number, or nothing if it is unknown.
-pub(crate) fn known<S: Serializer>(number: &u32, serializer: S) -> Result<S::Ok, S::Error> {
-    match *number {
-        UNKNOWN => serializer.serialize_none(),
-        number => serializer.serialize_some(&number),
     }
 }
 

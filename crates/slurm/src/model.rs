@@ -9,8 +9,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::hosts::HostList;
-use crate::listing::{UNKNOWN, Unread, known};
 use crate::tasks::Tasks;
+use crate::unread::{UNKNOWN, Unread, known};
 
 /// Everything that was read of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::time::Timespec;
 
-use crate::calls::Call;
+use crate::calls::{Call, describe};
 use crate::error::SlurmError;
 
 /// How long a program may take by default.
@@ -145,20 +145,6 @@ fn succeeded(call: &Call, printed: Printed) -> Result<String, SlurmError> {
             Err(SlurmError::from_text(&call.to_string(), &text))
         }
     }
-}
-
-/// The beginning of a command line, for messages.
-pub fn describe(program: &str, arguments: &[&str]) -> String {
-    let mut text = program.to_owned();
-    for argument in arguments {
-        text.push(' ');
-        // A long argument is a format or a list, which tells nobody anything.
-        text.push_str(if argument.len() > 80 { "…" } else { argument });
-    }
-    let is_long = text.chars().count() > 120;
-    let mut text: String = text.chars().filter(|c| !c.is_control()).take(120).collect();
-    text.push_str(if is_long { "…" } else { "" });
-    text
 }
 
 /// Reads what a child prints until it has ended. `None` if the time is over before.

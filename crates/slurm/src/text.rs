@@ -20,12 +20,13 @@ use std::str::FromStr;
 
 use crate::error::SlurmError;
 use crate::hosts::HostList;
-use crate::listing::{Listing, UNKNOWN, Unread};
+use crate::listing::Listing;
 use crate::model::{
     ArrayPart, Exit, HetPart, Job, JobState, Licence, Node, NodeState, Partition, Reservation,
     read_amounts,
 };
 use crate::tasks::Tasks;
+use crate::unread::{UNKNOWN, Unread};
 
 /// The fields of a job, as `squeue -O` names them.
 pub(crate) const FIELDS: [&str; 31] = [

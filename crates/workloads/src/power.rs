@@ -47,7 +47,8 @@ fn watts(cells: &Cells<'_>, field: &'static str, text: &str) -> Result<Option<Wa
         return Ok(None);
     }
     let number = text.parse().ok().and_then(Watts::from_f64_rounded_up);
-    let watts = number.ok_or_else(|| cells.unreadable(field, format!("'{text}' is no power")))?;
+    let watts = number
+        .ok_or_else(|| cells.unreadable(field, format!("'{text}' is not a power in watts")))?;
     Ok(Some(watts))
 }
 
@@ -130,7 +131,7 @@ mod tests {
         for (text, why) in [
             ("7,2", "p.csv, line 1, field 'peak_w': '7,2' is not 3 fields"),
             ("x,2,", "line 1, field 'job': 'x' is not a job's number"),
-            ("7,-2,", "line 1, field 'mean_w': '-2' is no power"),
+            ("7,-2,", "line 1, field 'mean_w': '-2' is not a power in watts"),
             ("7,2,\n7,3,", "line 2, field 'job': 7 stands here twice"),
         ] {
             let error = set(&mut workload, text, Path::new("p.csv")).unwrap_err().to_string();

@@ -47,8 +47,9 @@ impl Tasks {
         for cells in FORM.rows(text, path) {
             let cells = cells?;
             let [task, arrival, kind, utility] = cells.all();
-            let number =
-                task.parse().map_err(|_| cells.wrong("task", format!("'{task}' is no number")))?;
+            let number = task
+                .parse()
+                .map_err(|_| cells.wrong("task", format!("'{task}' is not a number")))?;
             let arrival =
                 parse_decimal(arrival, 1000).map_err(|why| cells.wrong("arrival_s", why))?;
             let kind = *types.get(kind).ok_or_else(|| {
@@ -118,7 +119,7 @@ mod tests {
             "tasks.csv, line 2, field 'type': 'b' is not in the tables: no machine can run it"
         );
         assert!(error("1,0,a,lead").contains("there is no utility function 'lead'"));
-        assert!(error("x,0,a,gold").contains("field 'task': 'x' is no number"));
+        assert!(error("x,0,a,gold").contains("field 'task': 'x' is not a number"));
         assert!(error("1,-5,a,gold").contains("field 'arrival_s'"));
         assert!(error("1,0,a").contains("is not 4 fields"));
         assert!(error("").contains("no tasks"));

@@ -6,9 +6,9 @@ use super::Where;
 use crate::cli::{print, warn};
 use crate::report::{Side, columns};
 use crate::slurm::cluster::Cluster;
-use crate::slurm::listing::UNKNOWN;
 use crate::slurm::model::{Hold, Job, JobState};
 use crate::slurm::setup;
+use crate::slurm::unread::UNKNOWN;
 use crate::slurm::words::Words;
 
 /// Show the jobs of the cluster, with their hints for Busbar

@@ -7,8 +7,8 @@ use crate::cli::{print, warn};
 use crate::report::{Side, columns};
 use crate::slurm::cluster::Cluster;
 use crate::slurm::hosts::HostList;
-use crate::slurm::listing::UNKNOWN;
 use crate::slurm::model::Node;
+use crate::slurm::unread::UNKNOWN;
 
 /// Show the nodes of the cluster
 #[derive(Debug, Args)]

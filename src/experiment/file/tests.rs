@@ -102,9 +102,9 @@ fn mistakes_are_named_with_their_line() {
         ("bsld_threshold = \"0s\"", "exp.toml, line 1: the threshold must be above zero"),
         ("budgets = [\"weekdays: 80%\"]", "line 1: budget: no rule applies on Saturday"),
         ("\nstart = \"2026-01-01\"", "line 2: '2026-01-01' has no time zone"),
-        ("price = \"450g/kWh\"", "line 1: '450g/kWh' is no price"),
+        ("price = \"450g/kWh\"", "line 1: '450g/kWh' is not a valid price"),
         ("demand_charge = \"12\"", "line 1: '12' is not a demand charge"),
-        ("window = \"sometimes\"", "line 1: 'sometimes' says no time"),
+        ("window = \"sometimes\"", "line 1: 'sometimes' is not a time"),
         ("rank_by = \"speed\"", "valid: turnaround, wait, p99_wait"),
         ("seeds = = 3", "exp.toml, line 1: "),
     ] {

@@ -86,7 +86,7 @@ fn nothing_is_drawn_as_nothing() {
     let mut workload = demo();
     workload.slice(0..20);
     let unkept = pictures(&[digest(&workload, "easy", false)]);
-    assert!(unkept[0].svg.contains("was not kept"));
+    assert!(unkept[0].svg.contains("was not recorded"));
 }
 
 /// Who ran first under one budget has the same colour under another, where somebody else comes first.

@@ -31,7 +31,7 @@ impl Second {
             .stderr(File::create(&log).unwrap())
             .spawn();
         let second = Second { daemon: second.unwrap(), log };
-        second.says("standing by; the daemon on");
+        second.says("on standby; the daemon on");
         second
     }
 

@@ -130,7 +130,7 @@ fn a_replay_that_fails_is_an_event() {
     group(&mut day);
     day.pass(73 * 1000);
     let text = said(&mut day);
-    assert!(text.contains("nothing is proposed: 3 finished jobs are too few"), "{text}");
+    assert!(text.contains("there is no proposal: 3 finished jobs are too few"), "{text}");
     assert_eq!(day.status().proposal, None);
     day.end();
 
@@ -141,7 +141,7 @@ fn a_replay_that_fails_is_an_event() {
     }
     day.pass(47 * 60);
     let text = said(&mut day);
-    assert!(text.contains("nothing is proposed: the replay failed"), "{text}");
+    assert!(text.contains("there is no proposal: the replay failed"), "{text}");
     assert!(day.submit(1, 60).is_ok());
     assert_eq!((day.status().running, day.status().proposal), (1, None));
     end_all(&mut day);

@@ -40,9 +40,8 @@ fn assert_refused(served: &Served, request: &Request) {
 #[track_caller]
 fn assert_says_so(served: &Served, what: &str) {
     let notices = served.status().notices;
-    let said = |notice: &String| {
-        notice.contains("nothing is started or accepted") && notice.contains(what)
-    };
+    let said =
+        |notice: &String| notice.contains("no job is started or accepted") && notice.contains(what);
     assert!(notices.iter().any(said), "{notices:?}");
 }
 

@@ -304,7 +304,8 @@ fn a_zone_that_vanishes_is_lost_and_found() {
 
 #[test]
 fn counters_that_stand_still_or_jump_are_never_watts() {
-    for (fault, reason) in [(Fault::Stuck, "stands still"), (Fault::Jumped(900_000_000), "jumped")]
+    for (fault, reason) in
+        [(Fault::Stuck, "does not advance"), (Fault::Jumped(900_000_000), "jumped")]
     {
         let mut bench = Bench::new();
         bench.set_node(120);

@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(at("2026-12-26T23:00Z"), Watts::UNLIMITED);
         let error = parse("weekdays: 80%\nweekend: 90%\nsumer: 1kW").unwrap_err().to_string();
         assert!(
-            error.starts_with("feed.txt, line 3: rule 'sumer: 1kW': 'sumer' says no"),
+            error.starts_with("feed.txt, line 3: rule 'sumer: 1kW': 'sumer' is not a time"),
             "{error}"
         );
         let error = parse("14:00-18:00: 80%").unwrap_err().to_string();

@@ -82,8 +82,8 @@ fn a_night_belongs_to_the_evening() {
 fn wrong_conditions_name_the_word() {
     for (text, what) in [
         ("", "it names no time; write days (weekdays"),
-        ("wekdays", "'wekdays' says no time; did you mean 'weekdays'? write days"),
-        ("sometimes", "'sometimes' says no time; write days"),
+        ("wekdays", "'wekdays' is not a time; did you mean 'weekdays'? write days"),
+        ("sometimes", "'sometimes' is not a time; write days"),
         (
             "14-18",
             "'14-18' is not a date; write 2026-12-24, or 12-24 for every year; for hours write 14:00-18:00",

@@ -84,8 +84,9 @@ impl Line {
             if !(1.0..=10.0).contains(&pue) {
                 return Err(format!("'{key}': {pue} is not a PUE from 1 to 10; {form}"));
             }
-            let place = place(at)
-                .ok_or_else(|| format!("'{key}': {at} is no {what}, which is {range}; {form}"))?;
+            let place = place(at).ok_or_else(|| {
+                format!("'{key}': {at} is not a {what}, which is {range}; {form}")
+            })?;
             if line.last().is_some_and(|before| before.0 >= place) {
                 let before = points[number - 1].0;
                 return Err(format!("'{key}': {what} {at} follows {before}; write rising {what}s"));
@@ -249,14 +250,15 @@ mod tests {
     fn what_is_wrong_is_named() {
         let error = |points: &[(f64, f64)]| Cooling::by_load(points, false).unwrap_err();
         assert!(error(&[]).contains("is empty; write a number such as 1.3"));
-        assert!(error(&[(1.0, 0.9)]).contains("0.9 is no PUE"));
-        assert!(error(&[(30.0, 1.2)]).contains("30 is no load"));
+        assert!(error(&[(1.0, 0.9)]).contains("0.9 is not a PUE"));
+        assert!(error(&[(30.0, 1.2)]).contains("30 is not a load"));
         assert!(error(&[(0.5, 1.2), (0.5, 1.1)]).contains("load 0.5 follows 0.5"));
         assert!(error(&[(0.5, 4.0), (0.6, 1.1)]).contains("falls too steeply"));
         let error = |points: &[(f64, f64)]| Cooling::by_temperature(points, false).unwrap_err();
         assert!(error(&[]).contains("'cooling.pue_by_temperature' is empty; write pairs"));
         assert!(
-            error(&[(200.0, 1.2)]).contains("200 is no temperature, which is in degrees Celsius")
+            error(&[(200.0, 1.2)])
+                .contains("200 is not a temperature, which is in degrees Celsius")
         );
         assert!(error(&[(20.0, 1.2), (10.0, 1.1)]).contains("temperature 10 follows 20"));
     }
@@ -266,7 +268,7 @@ mod tests {
         let read = |text: &str| toml::from_str::<Cooling>(text).map_err(|why| why.to_string());
         assert!(!read("pue = 1.3").unwrap().needs_outdoor());
         assert!(read("pue_by_temperature = [[10, 1.1], [30, 1.4]]").unwrap().needs_outdoor());
-        assert!(read("in_budget = true").unwrap_err().contains("there is no PUE"));
+        assert!(read("in_budget = true").unwrap_err().contains("the PUE is missing"));
         let both = read("pue = 1.3\npue_by_temperature = [[10, 1.1]]").unwrap_err();
         assert!(both.contains("keep one"), "{both}");
     }

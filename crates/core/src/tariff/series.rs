@@ -232,7 +232,7 @@ fn columns<V: SeriesValue>(
     let Some(time) = names.iter().position(is_time) else {
         let form = V::FORM;
         let why = format!(
-            "'{heading}' is not a heading with a time; the first line must be such as: {form}"
+            "'{heading}' is not a heading with a time; the first line must be for example: {form}"
         );
         return Err(row_error(path, line, "time", why));
     };
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(series.end.to_string(), "2023-01-01T02:00:00Z");
         let error = read(text, None).unwrap_err();
         assert!(
-            error.contains("say which, as in p.csv:DE_g_co2e_per_kwh: DE_g_co2e_per_kwh, FR"),
+            error.contains("name one, as in p.csv:DE_g_co2e_per_kwh: DE_g_co2e_per_kwh, FR"),
             "{error}"
         );
         let error = read(text, Some("NL")).unwrap_err();
@@ -359,7 +359,7 @@ mod tests {
             let error = read(&format!("{heading}{rows}"), None).unwrap_err();
             assert!(error.starts_with("p.csv") && error.contains(what), "{rows}: {error}");
         }
-        assert!(read("1,2\n3,4\n", None).unwrap_err().contains("no heading with a time"));
+        assert!(read("1,2\n3,4\n", None).unwrap_err().contains("is not a heading with a time"));
         assert!(read("time,price\n0,1\n", None).unwrap_err().contains("no column name has a unit"));
         // From hours to quarters, and back to hours.
         let finer = "0,1\n3600,1\n7200,1\n8100,1\n9000,1\n12600,1\n16200,1\n19800,1\n";
@@ -379,11 +379,17 @@ mod tests {
                 "name it for example outdoor_c or temperature_celsius",
             ),
             ("time,outdoor_c\n0,1\n3600,\n", "line 3, field 'value': the value is missing"),
-            ("time,outdoor_c\n0,1\n3600,cold\n", "line 3, field 'value': 'cold' is no temperature"),
-            ("time,outdoor_c\n0,1\n3600,-400\n", "line 3, field 'value': '-400' is no temperature"),
+            (
+                "time,outdoor_c\n0,1\n3600,cold\n",
+                "line 3, field 'value': 'cold' is not a temperature",
+            ),
+            (
+                "time,outdoor_c\n0,1\n3600,-400\n",
+                "line 3, field 'value': '-400' is not a temperature",
+            ),
             (
                 "1,2\n",
-                "'1,2' is not a heading with a time; the first line must be such as: write time,outdoor_c",
+                "'1,2' is not a heading with a time; the first line must be for example: write time,outdoor_c",
             ),
             ("", "it is empty; write time,outdoor_c and rows below"),
         ] {

@@ -43,13 +43,13 @@ fn prices_are_read_in_all_their_forms() {
         assert_eq!(parse_price(shown).unwrap(), spec);
     }
     for (text, what) in [
-        ("cheap", "'cheap' is no price; write it with its unit (0.32EUR/kWh), as rules"),
+        ("cheap", "'cheap' is not a valid price; write it with its unit (0.32EUR/kWh), as rules"),
         ("0.32", "'0.32' has no known unit"),
         (
             "0,32EUR/kWh",
             "with FILE:COLUMN for one of its columns: '0,32' is not a number; did you mean 0.32?",
         ),
-        ("450g/kWh", "'450g/kWh' is no price; write such as 0.32EUR/kWh"),
+        ("450g/kWh", "'450g/kWh' is not a valid price; write for example 0.32EUR/kWh"),
         ("weekdays: 1EUR/kWh, else 1USD/kWh", "1EUR/kWh and 1USD/kWh have different units"),
         ("weekdays: 1EUR/kWh", "add ', else 0.32EUR/kWh'"),
     ] {
@@ -57,7 +57,10 @@ fn prices_are_read_in_all_their_forms() {
         assert!(error.contains(what), "{text}: {error}");
     }
     assert!(
-        parse_carbon("0.32EUR/kWh").unwrap_err().to_string().contains("is no carbon intensity")
+        parse_carbon("0.32EUR/kWh")
+            .unwrap_err()
+            .to_string()
+            .contains("is not a valid carbon intensity")
     );
     assert!(parse_carbon("450g/kWh").is_ok());
 }

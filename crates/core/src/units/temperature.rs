@@ -75,7 +75,10 @@ mod tests {
             assert_eq!(shown.parse(), Ok(found));
         }
         for text in ["21.5", "70F", "warm", "-300C", "1e9C", "nanC", "C"] {
-            assert!(text.parse::<Celsius>().unwrap_err().contains("write such as 21.5"), "{text}");
+            assert!(
+                text.parse::<Celsius>().unwrap_err().contains("write for example 21.5"),
+                "{text}"
+            );
         }
     }
 }

@@ -174,7 +174,10 @@ impl Runs {
                 });
             for (field, name) in [("processor", processor), ("application", application)] {
                 if name.is_empty() || name.contains(char::is_control) {
-                    return Err(wrong(field, format!("{name:?} is no name")));
+                    return Err(wrong(
+                        field,
+                        format!("{name:?} is not a valid name; write for example p17 or EP"),
+                    ));
                 }
             }
             let cap = watts(cap).map_err(|why| wrong("cap", why))?;
@@ -299,7 +302,7 @@ SGEMM,g1,7,1000,250
     #[test]
     fn what_is_missing_or_wrong_is_said() {
         let error = |text: &str, columns: &[&str]| read(text, columns, &[]).unwrap_err();
-        assert!(error(RUNS, &[]).contains("no column says the cap"), "{}", error(RUNS, &[]));
+        assert!(error(RUNS, &[]).contains("the column 'cap' is missing"), "{}", error(RUNS, &[]));
         assert!(error(RUNS, &["cap=limit"]).contains("(--set cap=VALUE)"));
         let zero = RUNS.replace("2000", "0");
         assert_eq!(

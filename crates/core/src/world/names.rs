@@ -93,6 +93,6 @@ mod tests {
         assert!(error("x,CoMD").contains("'x' is not a number above 0"));
         assert!(error("0,CoMD").contains("field 'executable'"));
         assert!(error("5").contains("'5' is not 2 fields"));
-        assert!(error("5,CoMD\n5,LeanMD").contains("line 2, field 'executable': 5 is named twice"));
+        assert!(error("5,CoMD\n5,LeanMD").contains("line 2, field 'executable': 5 is given twice"));
     }
 }

@@ -16,6 +16,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::files::write_file;
 use super::process::{MARK, Ready, Wanted, path};
 use super::{CONTROLLER, LabError, Plan, Record};
 use crate::setup::{self, Mode, Site};
@@ -560,27 +561,6 @@ fn make_folder(path: &Path, mode: u32) -> Result<(), LabError> {
     }
     // Whatever the umask is.
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(failed)
-}
-
-/// Writes a whole file or nothing.
-pub fn write_file(path: &Path, text: &str, mode: u32) -> Result<(), LabError> {
-    let part = path.with_extension("new");
-    let write = || {
-        fs::write(&part, text)?;
-        fs::set_permissions(&part, fs::Permissions::from_mode(mode))?;
-        fs::rename(&part, path)
-    };
-    write().map_err(|source| LabError::File { what: "write", path: path.to_owned(), source })
-}
-
-/// Removes a file if it is there.
-pub fn remove_file(path: &Path) -> Result<(), LabError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => {
-            done.map_err(|source| LabError::File { what: "remove", path: path.to_owned(), source })
-        }
-    }
 }
 
 /// A word that nobody can guess; `path` is what it is for.

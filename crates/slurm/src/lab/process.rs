@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::layout;
+use super::files;
 
 /// The variable by which a process and what it started are known to belong to a lab.
 pub const MARK: &str = "BUSBAR_LAB";
@@ -88,7 +88,7 @@ impl Processes {
     }
 
     fn write(&self) -> Result<(), LabError> {
-        layout::write_file(
+        files::write_file(
             &self.path,
             &serde_json::to_string_pretty(&self.known).unwrap_or_default(),
             0o644,
@@ -106,7 +106,7 @@ impl Processes {
         let failed =
             |what, path: &Path, source| LabError::File { what, path: path.to_owned(), source };
         if let Some(Ready::File(path)) = &wanted.ready {
-            layout::remove_file(path)?;
+            files::remove_file(path)?;
         }
         let log = fs::File::options().create(true).append(true).open(&wanted.log);
         let log = log.map_err(|source| failed("write", &wanted.log, source))?;

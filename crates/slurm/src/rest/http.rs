@@ -270,7 +270,7 @@ fn read_within(stream: &mut impl BufRead) -> Result<Response, Problem> {
         first.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)?.parse().ok());
     let Some(status) = status else {
         let first: String = first.chars().take(60).collect();
-        return Err(Problem::Wrong(format!("'{first}' is no HTTP")));
+        return Err(Problem::Wrong(format!("'{first}' is not HTTP")));
     };
     let (mut length, mut is_chunked) = (None, false);
     loop {
@@ -312,7 +312,7 @@ fn read_chunks(stream: &mut impl BufRead, body: &mut Vec<u8>) -> Result<(), Prob
         let line = line(stream)?;
         let digits = line.split(';').next().unwrap_or_default().trim();
         let size = u64::from_str_radix(digits, 16)
-            .map_err(|_| Problem::Wrong(format!("'{digits}' is no length of a chunk")))?;
+            .map_err(|_| Problem::Wrong(format!("'{digits}' is not the length of a chunk")))?;
         if size == 0 {
             return Ok(());
         }
@@ -377,9 +377,9 @@ mod tests {
             Err(Problem::Wrong(reason)) => reason,
             other => panic!("{other:?}"),
         };
-        assert_eq!(wrong("SSH-2.0\r\n\r\n"), "'SSH-2.0' is no HTTP");
+        assert_eq!(wrong("SSH-2.0\r\n\r\n"), "'SSH-2.0' is not HTTP");
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-        assert_eq!(wrong(&format!("{chunked}x\r\n")), "'x' is no length of a chunk");
+        assert_eq!(wrong(&format!("{chunked}x\r\n")), "'x' is not the length of a chunk");
         let endless = format!("{chunked}ffffffffffffffff\r\n{{}}");
         assert_eq!(wrong(&endless), "the answer is not complete");
     }

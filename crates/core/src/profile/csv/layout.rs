@@ -276,7 +276,7 @@ mod tests {
         let heading = ["application", "nodes", "cores", "cap_w", "power_w"];
         let error = layout.cells(&heading).unwrap_err();
         assert_eq!(error.column, "power_w");
-        assert!(error.why.starts_with("it cannot be both time and power; say"), "{}", error.why);
+        assert!(error.why.starts_with("it cannot be both time and power; name"), "{}", error.why);
     }
 
     #[test]

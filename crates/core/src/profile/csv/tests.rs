@@ -191,7 +191,7 @@ fn repeated_measurements_are_summed_up() {
         (rows.len(), rows[0].time, rows[0].power),
         (2, Span::from_secs(11), Watts::from_watts(45))
     );
-    let said = noted(&sheet, "summed up").unwrap();
+    let said = noted(&sheet, "are summarised by").unwrap();
     assert!(said.starts_with("3 runs of 1 configuration are summarised by"), "{said}");
     assert!(said.ends_with("differ by up to 20.0 % (SP on 1 node × 1 core at 50W)"), "{said}");
     assert_eq!(noted(&sheet, "are ignored"), Some("unknown columns are ignored: repetition"));
@@ -240,7 +240,7 @@ fn power_that_was_not_measured_is_a_bound() {
         Some("CG,22,24,64,47.395,2816,bound"),
         "22 nodes × 2 sockets × 64 W"
     );
-    assert!(noted(&sheet, "that of 1 row is nodes × 2 sockets × cap").is_some());
+    assert!(noted(&sheet, "1 row have the upper bound nodes × 2 sockets × cap").is_some());
     // What is drawn beyond the caps is counted.
     let sheet = read_as(&layout, &format!("{HEADING}\nSP,1,1,50,1,101\nSP,1,1,60,1,126\n"));
     assert_eq!(

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn names_and_origins_are_plain() {
         assert_eq!(name(" SP-MZ "), Ok("SP-MZ"));
-        assert!(name("  ").unwrap_err().contains("no name"));
+        assert!(name("  ").unwrap_err().contains("the name is missing"));
         assert!(name("a\tb").unwrap_err().contains(r#""a\tb" has control"#));
         assert_eq!(origin("Predicted"), Ok(Origin::Predicted));
         assert!(

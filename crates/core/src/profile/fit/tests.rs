@@ -210,7 +210,7 @@ fn a_belief_leaves_no_row_out() {
     });
     assert_eq!(
         error.unwrap().to_string(),
-        "odd: a model of 15 rows says nothing about 1 of 30 rows; train it on more rows (--train)"
+        "odd: a model of 15 rows does not cover 1 of 30 rows; train it on more rows (--train)"
     );
 }
 

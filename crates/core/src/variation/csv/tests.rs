@@ -60,7 +60,10 @@ fn mistakes_are_named() {
         "c.csv, line 1, field 'gips': the heading says 'gops' instead of 'gips'; write \
          processor,application,cap_w,gips,power_w"
     );
-    assert!(error(",EP,51,30,51").starts_with("c.csv, line 1, field 'processor': \"\" is no name"));
+    assert!(
+        error(",EP,51,30,51")
+            .starts_with("c.csv, line 1, field 'processor': \"\" is not a valid name")
+    );
     assert_eq!(
         error("a,EP,51,0,51"),
         "c.csv, line 1, field 'gips': '0' is not above zero; write billions of instructions per \

@@ -8,13 +8,14 @@ use busbar_core::units::{Span, Watts};
 use busbar_slurm::cluster::{Cluster, JobUpdate};
 use busbar_slurm::error::SlurmError;
 use busbar_slurm::hosts::HostList;
-use busbar_slurm::listing::{Listing, Unread};
+use busbar_slurm::listing::Listing;
 use busbar_slurm::model::{
     Amounts, Exit, HetPart, Hold, Job, JobRef, JobState, Licence, Node, NodeState as State,
     Partition, Reservation,
 };
 use busbar_slurm::release_all::RESERVATION;
 use busbar_slurm::setup::{MARK, Mode, WAIT};
+use busbar_slurm::unread::Unread;
 use busbar_slurm::version::Version;
 
 use super::worker::Worker;
