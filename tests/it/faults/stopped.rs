@@ -64,7 +64,7 @@ fn a_removed_socket_comes_back() {
     fs::remove_file(served.socket()).unwrap();
     fs::write(served.socket(), "precious").unwrap();
     hang_up();
-    wait_for("that it is said", || served.log().contains("is no socket").then_some(()));
+    wait_for("that it is said", || served.log().contains("is not a socket").then_some(()));
     assert_eq!(fs::read_to_string(served.socket()).unwrap(), "precious");
     fs::remove_file(served.socket()).unwrap();
     assert_eq!(served.status().process, served.process());

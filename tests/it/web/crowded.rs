@@ -54,6 +54,6 @@ fn a_policy_in_a_forecast_leaves_nothing_behind() {
     assert!(long.body.contains("at most 4096") && long.body.len() < 1000, "{}", long.body);
     let external = ask("external(./mine)".to_owned());
     assert_eq!(external.status, 400);
-    assert!(external.body.contains("decides in simulations alone"), "{}", external.body);
+    assert!(external.body.contains("works only in simulations"), "{}", external.body);
     assert_eq!(ask("fcfs".to_owned()).status, 200);
 }

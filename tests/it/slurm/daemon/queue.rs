@@ -62,5 +62,5 @@ fn every_element_of_an_array_runs() {
     served.wait("an empty queue", || served.queue().is_empty().then_some(()));
     assert_eq!(served.ended(), ELEMENTS);
     let log = served.log();
-    assert!(!log.contains("knows no such job"), "{log}");
+    assert!(!log.contains("Slurm has no such job"), "{log}");
 }
