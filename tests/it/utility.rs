@@ -273,7 +273,7 @@ fn without_energy_everything_is_dropped() {
     let mut case = random_case(1);
     case.budget.energy = Joules::ZERO;
     let run = case.run();
-    let reason = |state: &State| matches!(state, State::Dropped(reason) if reason.reason().contains("no energy"));
+    let reason = |state: &State| matches!(state, State::Dropped(reason) if reason.reason().contains("energy budget is used up"));
     assert!(!run.records.is_empty());
     assert!(run.records.iter().all(|record| reason(&record.state)), "{:?}", run.records);
     assert_eq!(run.consumed, Some(Joules::ZERO));

@@ -14,7 +14,7 @@ impl Served {
         let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
         command.args(["serve", "--standby", "--config"]).arg(self.config()).stdin(Stdio::null());
         let second = command.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn();
-        self.says(&log, "standing by");
+        self.says(&log, "on standby");
         second.unwrap()
     }
 
