@@ -16,6 +16,7 @@ use crate::queue::Queue;
 use crate::units::{Instant, JobId, Span, Watts};
 
 mod backfill;
+mod calm;
 mod conservative;
 pub mod contender;
 mod easy;

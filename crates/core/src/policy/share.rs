@@ -12,7 +12,7 @@
 //! There, whoever has waited for four halving times is not passed by anybody who would delay it.
 //!
 //! Until somebody has to wait, and again once nobody has waited for a week, jobs run as they were asked for, whatever may
-//! be done to them ([`calm`]).
+//! be done to them ([`calm`](super::calm)).
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,14 +25,12 @@ use crate::policy::{
     Submission,
 };
 
-mod calm;
 pub mod caps;
 mod ladders;
 pub mod recaps;
 mod settings;
 pub mod sizes;
 
-pub(in crate::policy) use calm::Calm;
 pub use caps::ByShare;
 pub use recaps::Recapped;
 pub use sizes::BySize;

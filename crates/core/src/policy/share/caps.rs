@@ -6,14 +6,14 @@
 //! slower ones are tried down to this floor, and then faster ones, the slowest of them first. The head of the
 //! queue gets its reservation at the setting with which it is expected to end first.
 //!
-//! While it is [calm](super::calm), a job gets the fastest setting that the room admits.
+//! While it is [calm](crate::policy::calm), a job gets the fastest setting that the room admits.
 //!
 //! What it deliberately does not do: predict how sensitive a job is to its cap.
 
-use super::calm::Calm;
 use super::settings::{Places, is_within, settings};
 use crate::ledger::Vacancy;
 use crate::model::OperatingPoint;
+use crate::policy::calm::Calm;
 use crate::policy::{Ahead, Chooser, Order, Room, View};
 use crate::units::{JobId, Watts};
 

@@ -4,16 +4,16 @@
 //! wait of a costs a + t · (1 + Q · max(n/N, p/B)), where N nodes and B watts are the machine's and Q is the
 //! number of jobs that wait, with those that are likely to come meanwhile: each of them waits longer by the part of the
 //! machine that is taken. A job starts at the cheapest point that fits now. The head of the queue gets its reservation
-//! at the cheapest of all. While it is [calm](super::calm), a job starts as it was asked for, if that fits.
+//! at the cheapest of all. While it is [calm](crate::policy::calm), a job starts as it was asked for, if that fits.
 //!
 //! With `fair=on` a job looks only at points within its own share of the power, as in RMAP.
 //!
 //! What it deliberately does not do: change jobs that run, or wait for a point that would be cheaper later. What is
 //! expected of later is mostly wrong, since users ask for more time than they need.
 
-use super::calm::Calm;
 use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, TimedPoint};
+use crate::policy::calm::Calm;
 use crate::policy::rmap::fair_share;
 use crate::policy::slowable::every_candidate;
 use crate::policy::{Ahead, Chooser, Order, Room, View};

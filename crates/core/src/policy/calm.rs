@@ -15,14 +15,14 @@ const A_WEEK: Span = Span::from_secs(7 * 24 * 3600);
 
 /// When somebody had to wait last.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::policy) struct Calm {
+pub(super) struct Calm {
     waited: Option<Instant>,
 }
 
 impl Calm {
     /// A turn begins: who neither just arrived nor started in an earlier turn has to wait.
     #[inline]
-    pub(in crate::policy) fn look(&mut self, view: &View<'_>) {
+    pub(super) fn look(&mut self, view: &View<'_>) {
         if view.queue.len() > view.changes.arrived.len() {
             self.waited = Some(view.now);
         }
@@ -30,7 +30,7 @@ impl Calm {
 
     /// Whether nobody had to wait for a week, or ever.
     #[inline]
-    pub(in crate::policy) fn is_calm(&self, now: Instant) -> bool {
+    pub(super) fn is_calm(&self, now: Instant) -> bool {
         self.waited.is_none_or(|waited| now.since(waited) > A_WEEK)
     }
 }
