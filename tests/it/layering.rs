@@ -28,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("utility", &["units", "rows"]),
     ("heterogeneity", &["units", "rows", "utility"]),
     ("job", &["units", "utility"]),
-    ("machine", &["units", "mixing", "spelling", "text", "rows", "variation"]),
+    ("machine", &["units", "mixing", "spelling", "text", "rows", "variation", "calendar"]),
     ("calendar", &["units", "spelling"]),
     ("tariff", &["units", "rows", "calendar"]),
     ("budget", &["units", "rows", "calendar", "machine"]),
