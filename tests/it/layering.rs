@@ -55,7 +55,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("belief", &["units", "freedom", "job", "machine", "profile", "variation", "model", "world"]),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "freedom", "machine", "budget", "model"]),
-    ("availability", &["units", "budget", "model", "ledger"]),
+    ("availability", &["units", "machine", "budget", "model", "ledger"]),
     (
         "policy",
         &[
