@@ -10,6 +10,7 @@ mod changes;
 mod columns;
 pub mod digest;
 mod facts;
+mod feeds;
 mod files;
 pub mod html;
 mod job_waits;
@@ -35,6 +36,7 @@ pub use cases::Absent;
 pub use changes::write_changes;
 pub use columns::{Side, columns};
 pub use facts::Facts;
+pub use feeds::{write_feeds, write_nodes};
 pub use files::{Format, ReportError, make_folder, write_folder, write_pictures, write_whole};
 pub use job_waits::{JobFacts, WaitColumn, write_job_waits};
 pub use jobs::write_jobs;
@@ -50,7 +52,8 @@ pub use ranking::{RankedBy, ranking};
 pub use schedule::write_schedule;
 pub use summary::{none_ran, summary_facts};
 pub use tables::{
-    Cells, Table, caps_table, changes_table, jobs_table, power_table, workload_table,
+    Cells, Table, caps_table, changes_table, feeds_table, jobs_table, nodes_table, power_table,
+    workload_table,
 };
 pub use tasks::write_tasks;
 pub use units::{human_energy, human_mass, human_power, human_time, prefix, time_unit};

@@ -499,6 +499,11 @@ impl Arguments {
             Some(machine) => machine,
             None => machine_of(&workload)?,
         };
+        if machine.feeds.is_some() {
+            bail!(
+                "--world paper has no feeds; leave it out, or leave [[feed]] out of the machine file"
+            );
+        }
         machine.remarks.iter().for_each(|remark| warn(remark));
         Ok(PreparedWorkload::new(machine, workload, !self.enforce_limits))
     }

@@ -13,10 +13,13 @@ use crate::report::digest::Digest;
 use crate::report::html::page;
 use crate::report::pictures::{Picture, pictures};
 use crate::report::{
-    Versioned, write_caps, write_changes, write_jobs, write_power, write_schedule,
+    Versioned, write_caps, write_changes, write_feeds, write_jobs, write_nodes, write_power,
+    write_schedule,
 };
 #[cfg(feature = "parquet")]
-use crate::report::{caps_table, changes_table, jobs_table, power_table, write_parquet};
+use crate::report::{
+    caps_table, changes_table, feeds_table, jobs_table, nodes_table, power_table, write_parquet,
+};
 use crate::sim::Run;
 
 /// Why results could not be written.
@@ -66,7 +69,7 @@ type Content<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + Sync + 'a>;
 
 /// Writes tables of jobs and power, `schedule.swf`, `summary.json` and `report.html` into a folder,
 /// which is made if need be, a table of changes if jobs changed while they ran, and one of caps if
-/// nodes have caps of their own: all of them or none, on all cores. The same run gives the same bytes: timings are
+/// nodes have caps of their own, and tables of feeds and of the nodes of jobs if the machine has feeds: all of them or none, on all cores. The same run gives the same bytes: timings are
 /// not part of it. The digest is the run's own; it may be one that is made when it is asked for, beside the other
 /// files.
 pub fn write_folder(
@@ -88,6 +91,7 @@ pub fn write_folder(
         }),
     )];
     let (have_changed, have_caps) = (!run.changes.is_empty(), !run.cappings.is_empty());
+    let have_feeds = !run.feed_power.is_empty();
     if format.has_csv() {
         files.push(("jobs.csv", Box::new(|out| write_jobs(out, subject, run))));
         files.push(("power.csv", Box::new(|out| write_power(out, run))));
@@ -96,6 +100,10 @@ pub fn write_folder(
         }
         if have_caps {
             files.push(("caps.csv", Box::new(|out| write_caps(out, subject, run))));
+        }
+        if have_feeds {
+            files.push(("feeds.csv", Box::new(|out| write_feeds(out, subject, run))));
+            files.push(("nodes.csv", Box::new(|out| write_nodes(out, subject, run))));
         }
     }
     #[cfg(feature = "parquet")]
@@ -110,6 +118,12 @@ pub fn write_folder(
         if have_caps {
             let caps = |out: &mut dyn Write| write_parquet(out, &caps_table(subject, run));
             files.push(("caps.parquet", Box::new(caps)));
+        }
+        if have_feeds {
+            let feeds = |out: &mut dyn Write| write_parquet(out, &feeds_table(subject, run));
+            files.push(("feeds.parquet", Box::new(feeds)));
+            let nodes = |out: &mut dyn Write| write_parquet(out, &nodes_table(subject, run));
+            files.push(("nodes.parquet", Box::new(nodes)));
         }
     }
     files.push(("schedule.swf", Box::new(|out| write_schedule(out, subject, run))));

@@ -1,10 +1,12 @@
 //! `jobs.csv`: one row a job.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::digits::Line;
 use crate::metrics::{RunContext, bounded_slowdown, wait};
 use crate::policy::DropReason;
+use crate::report::feeds::feed_name;
 use crate::rows::quote;
 use crate::sim::{Run, State};
 use crate::units::{JobId, Joules};
@@ -19,11 +21,18 @@ pub(super) fn thousandths_of_joules(energy: Joules) -> u64 {
 }
 
 /// Why a job did not run.
-pub(super) fn reason(state: State) -> Option<&'static str> {
+pub(super) fn reason<'a>(state: State, subject: &RunContext<'a>) -> Option<Cow<'a, str>> {
     match state {
-        State::Rejected(rejection) => Some(rejection.reason()),
-        State::Waiting => Some("never had enough nodes and power"),
-        State::Dropped(reason) if reason != DropReason::Unsaid => Some(reason.reason()),
+        State::Rejected(rejection) => Some(match rejection.feed() {
+            Some(feed) => {
+                let (feed, why) =
+                    (feed_name(subject, feed), "needs more power on its nodes than feed");
+                format!("{why} '{feed}' carries for so long from its submission on").into()
+            }
+            None => rejection.reason().into(),
+        }),
+        State::Waiting => Some("never had enough nodes and power".into()),
+        State::Dropped(reason) if reason != DropReason::Unsaid => Some(reason.reason().into()),
         _ => None,
     }
 }
@@ -77,7 +86,7 @@ pub fn write_jobs(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> i
             line.thousandths((gear.ghz * 1000.0).round() as u64);
         }
         line.byte(b',');
-        line.text(reason(record.state).unwrap_or_default());
+        line.text(&reason(record.state, subject).unwrap_or_default());
         line.byte(b',');
         line.text(record.state.name());
         line.byte(b',');

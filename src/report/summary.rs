@@ -18,6 +18,7 @@ pub fn summary_facts(summary: &Summary) -> Facts {
     }
     add_times(summary, &mut facts);
     add_power(summary, &mut facts);
+    add_feeds(summary, &mut facts);
     add_costs(summary, &mut facts);
     let predictions = summary.predictions.iter().flat_map(Predictions::sentences);
     for (place, sentence) in predictions.enumerate() {
@@ -70,6 +71,7 @@ fn other_endings(s: &Summary) -> Vec<String> {
         (s.killed, "killed at their limit"),
         (s.rejected_nodes, "rejected: larger than the machine"),
         (s.rejected_power, "rejected: more power than the budget allows"),
+        (s.rejected_feeds.unwrap_or(0), "rejected: more power than feeds carry"),
         (s.dropped - known_drops, DropReason::Unsaid.reason()),
         (s.dropped_power, DropReason::NeverFed.reason()),
         (low_utility, DropReason::LowUtility.reason()),
@@ -186,6 +188,27 @@ fn add_power(s: &Summary, facts: &mut Facts) {
         if s.gears_are_assumed {
             facts.go_on("assuming the built-in frequency levels; set yours in a machine file");
         }
+    }
+}
+
+/// How feeds were used: which of them kept power from idle nodes while jobs waited, for how long, and how much.
+fn add_feeds(s: &Summary, facts: &mut Facts) {
+    for (place, feed) in s.feeds.iter().flatten().enumerate() {
+        let mut line = format!("{}: peak {}", feed.name, human_power(feed.peak_power_w));
+        if let Some(limit) = feed.limit_w {
+            line += &format!(", limit {}", human_power(limit));
+        }
+        if feed.bound_s > 0.0 {
+            let part = share(feed.bound_s / s.makespan_s.max(f64::MIN_POSITIVE));
+            let (bound, stranded) = (human_time(feed.bound_s), human_energy(feed.stranded_j));
+            line += &format!("; bound for {bound} ({part}), {stranded} stranded");
+        }
+        if feed.over_limit_s > 0.0 {
+            let (over, worst) =
+                (human_time(feed.over_limit_s), human_power(feed.worst_excursion_w));
+            line += &format!("; over its limit for {over}, by {worst} at most");
+        }
+        facts.add(if place == 0 { "feeds" } else { "" }, line);
     }
 }
 

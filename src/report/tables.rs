@@ -1,4 +1,4 @@
-//! `jobs`, `power`, `changes` and `caps` column by column, with the same names and values as the CSV files: for
+//! `jobs`, `power`, `changes`, `caps`, `feeds` and `nodes` column by column, with the same names and values as the CSV files: for
 //! Parquet files and for other programs.
 
 use std::borrow::Cow;
@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use crate::job::Job;
 use crate::metrics::{RunContext, bounded_slowdown, wait};
 use crate::report::changes::event;
+use crate::report::feeds::{feed_name, stretches};
 use crate::report::jobs::{reason, thousandths_of_joules};
 use crate::sim::{Capping, Record, Run};
 use crate::units::{Instant, JobId, Span, Watts};
@@ -106,6 +107,7 @@ pub fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
     };
     let runs = |row: &Row<'_>| subject.world.map(|world| world.application(row.0).name.clone());
     let shape = |row: &Row<'_>| subject.world.map(|world| world.assigned().shape(row.0).name());
+    let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
     let columns = vec![
         ("id", whole(&|(_, job, _)| Some(job.number))),
         ("submit", always_number(&|(_, job, _)| seconds_at(job.submit))),
@@ -120,7 +122,7 @@ pub fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
         ("state", Cells::Word(rows.iter().map(|row| Some(row.2.state.name().into())).collect())),
         (
             "reason",
-            Cells::Word(rows.iter().map(|row| reason(row.2.state).map(Cow::from)).collect()),
+            Cells::Word(rows.iter().map(|row| reason(row.2.state, subject).map(owned)).collect()),
         ),
         ("ghz", Cells::Number(rows.iter().map(ghz).collect())),
         ("requested", always_number(&|(_, job, _)| seconds(job.requested))),
@@ -191,6 +193,35 @@ pub fn caps_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
         ("cap", Cells::Number(rows().map(|(.., cap)| Some(watts(cap))).collect())),
     ];
     Table::of(columns)
+}
+
+/// The columns of `feeds.csv`.
+pub fn feeds_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
+    let samples = || run.feed_power.iter();
+    let name = |feed: usize| Some(Cow::from(feed_name(subject, feed)));
+    Table::of(vec![
+        ("time", Cells::Number(samples().map(|sample| Some(seconds_at(sample.at))).collect())),
+        ("feed", Cells::Word(samples().map(|sample| name(sample.feed)).collect())),
+        ("watts", Cells::Number(samples().map(|sample| Some(watts(sample.power))).collect())),
+        (
+            "limit",
+            Cells::Number(samples().map(|sample| sample.limit.limited().map(watts)).collect()),
+        ),
+    ])
+}
+
+/// The columns of `nodes.csv`.
+pub fn nodes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
+    let placed = || run.placed.iter();
+    let number = |job: JobId| Some(subject.workload.jobs()[job.index()].number);
+    Table::of(vec![
+        ("time", Cells::Number(placed().map(|placed| Some(seconds_at(placed.at))).collect())),
+        ("job", Cells::Whole(placed().map(|placed| number(placed.job)).collect())),
+        (
+            "nodes",
+            Cells::Word(placed().map(|placed| Some(stretches(&placed.nodes).into())).collect()),
+        ),
+    ])
 }
 
 /// The jobs of a workload before anything becomes of them: a row for each, in submit order.

@@ -28,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("utility", &["units", "rows"]),
     ("heterogeneity", &["units", "rows", "utility"]),
     ("job", &["units", "utility"]),
-    ("machine", &["units", "mixing", "spelling", "text", "rows", "variation"]),
+    ("machine", &["units", "mixing", "spelling", "text", "rows", "variation", "calendar"]),
     ("calendar", &["units", "spelling"]),
     ("tariff", &["units", "rows", "calendar"]),
     ("budget", &["units", "rows", "calendar", "machine"]),
@@ -55,7 +55,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("belief", &["units", "freedom", "job", "machine", "profile", "variation", "model", "world"]),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "freedom", "machine", "budget", "model"]),
-    ("availability", &["units", "budget", "model", "ledger"]),
+    ("availability", &["units", "machine", "budget", "model", "ledger"]),
     (
         "policy",
         &[

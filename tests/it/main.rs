@@ -24,6 +24,7 @@ mod external;
 mod fairness;
 #[cfg(feature = "live")]
 mod faults;
+mod feeds;
 mod files;
 mod frozen;
 mod gangs;

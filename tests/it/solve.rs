@@ -273,3 +273,86 @@ fn other_solvers_read_extreme_programs() {
         assert!(all.iter().all(|name| name.len() < 20), "{all:?}");
     }
 }
+
+/// Watts below feeds: a linear program for each of many random trees.
+mod below_feeds {
+    use busbar::solve::feeds::{Consumer, Line, Step, share, worth};
+    use busbar::units::Watts;
+    use microlp::{ComparisonOp, OptimizationDirection, Problem};
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64Dxsm;
+
+    fn random(feeds: usize, nodes: usize, seed: u64) -> (Vec<Line>, Vec<Consumer>) {
+        let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
+        let lines = (0..feeds).map(|place| Line {
+            limit: Watts::from_watts(numbers.random_range(1..400 * nodes as u32)),
+            above: (place > 0).then(|| numbers.random_range(0..place)),
+        });
+        let lines: Vec<Line> = lines.collect();
+        let nodes = (0..nodes).map(|_| {
+            let mut worths: Vec<u64> =
+                (0..numbers.random_range(1..6)).map(|_| numbers.random_range(1..1000)).collect();
+            worths.sort_unstable_by(|one, other| other.cmp(one));
+            let step =
+                |worth| Step { power: Watts::from_watts(numbers.random_range(1..90)), worth };
+            let steps = worths.into_iter().map(step).collect();
+            let least = Watts::from_watts(numbers.random_range(0..30));
+            Consumer { feed: numbers.random_range(0..feeds), least, steps }
+        });
+        let nodes = nodes.collect();
+        (lines, nodes)
+    }
+
+    /// The largest worth, in watts times what a milliwatt is worth; nothing if what nodes draw at least is too much.
+    fn oracle(lines: &[Line], nodes: &[Consumer]) -> Option<f64> {
+        let mut problem = Problem::new(OptimizationDirection::Maximize);
+        let mut below: Vec<Vec<(microlp::Variable, f64)>> = vec![Vec::new(); lines.len()];
+        let mut least = vec![0.0; lines.len()];
+        for node in nodes {
+            let steps = node.steps.iter();
+            let steps: Vec<_> = steps
+                .map(|step| problem.add_var(step.worth as f64, (0.0, step.power.as_f64())))
+                .collect();
+            let mut above = Some(node.feed);
+            while let Some(feed) = above {
+                below[feed].extend(steps.iter().map(|step| (*step, 1.0)));
+                least[feed] += node.least.as_f64();
+                above = lines[feed].above;
+            }
+        }
+        for ((line, terms), least) in lines.iter().zip(&below).zip(least) {
+            if least > line.limit.as_f64() {
+                return None;
+            }
+            problem.add_constraint(terms, ComparisonOp::Le, line.limit.as_f64() - least);
+        }
+        super::largest(&problem)
+    }
+
+    #[test]
+    fn agrees_with_a_linear_program() {
+        let sizes = [(1, 3, 40), (4, 12, 150), (9, 60, 40), (40, 400, 4)];
+        let (mut compared, mut infeasible) = (0, 0);
+        for (feeds, count, seeds) in sizes {
+            for seed in 0..seeds {
+                let (lines, nodes) = random(feeds, count, seed);
+                match (share(&lines, &nodes), oracle(&lines, &nodes)) {
+                    (Ok(shares), Some(truth)) => {
+                        let ours = worth(&nodes, &shares) as f64 / 1000.0;
+                        super::assert_near(
+                            ours,
+                            truth,
+                            &format!("{feeds} feeds, {count} nodes, seed {seed}"),
+                        );
+                        compared += 1;
+                    }
+                    (Err(_), None) => infeasible += 1,
+                    (ours, truth) => {
+                        panic!("{ours:?}, but {truth:?} in truth: {feeds} feeds, seed {seed}")
+                    }
+                }
+            }
+        }
+        assert!(compared > 60 && infeasible > 20, "{compared} compared, {infeasible} infeasible");
+    }
+}

@@ -3,8 +3,10 @@
 //! Limits of the budget that are still to come are no steps of these functions: there may be very
 //! many of them. The budget itself is asked about them.
 
+mod feeds;
 mod tenure;
 
+pub(crate) use feeds::Below;
 pub use tenure::Tenure;
 
 use wide::i32x8;
@@ -115,6 +117,67 @@ impl Availability {
                 None => return free,
             }
         }
+    }
+
+    /// No nodes, and what a limit leaves beside what is drawn anyway.
+    fn below(now: Instant, limit: &Budget, base: Watts) -> Self {
+        let is_steady = limit.changes_after(now).is_empty();
+        let power = if is_steady { signed(limit.at(now).saturating_sub(base)) } else { 0 };
+        let limits = (!is_steady).then(|| Limits { budget: limit.clone(), base });
+        let is_limited = limit.is_limited();
+        Availability { from: vec![now], nodes: vec![0], power: vec![power], is_limited, limits }
+    }
+
+    /// The same with this number of nodes, while jobs hold more nodes, and power, until these times, which are in order and to
+    /// come.
+    fn with_ends(
+        &self,
+        nodes: u32,
+        ends: impl Iterator<Item = (Instant, u32, Watts)> + Clone,
+    ) -> Self {
+        let held: i64 = ends.clone().map(|(_, _, power)| signed(power)).sum();
+        let mut free = self.clone();
+        (free.nodes[0], free.power[0]) = (narrow(nodes), self.power[0] - held);
+        for (until, nodes, power) in ends {
+            let last = free.from.len() - 1;
+            if free.from[last] < until {
+                free.from.push(until);
+                free.nodes.push(free.nodes[last]);
+                free.power.push(free.power[last]);
+            }
+            let last = free.from.len() - 1;
+            free.nodes[last] += narrow(nodes);
+            free.power[last] += signed(power);
+        }
+        free
+    }
+
+    /// The fewest nodes and the least power that are free at any time from an instant to before another; at the first one at
+    /// least.
+    fn least(&self, start: Instant, end: Instant) -> (u32, Watts) {
+        let mut least = self.at(start);
+        let first = self.step_at(start);
+        for step in
+            (first..self.from.len()).take_while(|step| *step == first || self.from[*step] < end)
+        {
+            let from = self.from[step].max(start);
+            let until = self.from.get(step + 1).map_or(end, |next| end.min(*next));
+            let limits = self.limits.as_ref();
+            let granted = limits.map_or(0, |limits| {
+                signed(limits.budget.lowest(from, until).saturating_sub(limits.base))
+            });
+            let power = Watts::from_milliwatts((granted + self.power[step]).max(0) as u64);
+            least = (least.0.min(self.nodes[step].max(0) as u32), least.1.min(power));
+        }
+        least
+    }
+
+    /// When more may come free, after an instant.
+    fn next_change(&self, after: Instant) -> Option<Instant> {
+        let step = self.from.get(self.step_at(after) + 1).copied();
+        let limits =
+            self.limits.iter().flat_map(|limits| limits.budget.changes_after(after).first());
+        step.into_iter().chain(limits.map(|change| change.0)).min()
     }
 
     /// Forgets what is past: `now` becomes the first step's time.

@@ -36,11 +36,13 @@ pub struct Budget {
     steps: Arc<[(Instant, Watts)]>,
     /// Made when somebody first looks ahead.
     ahead: Arc<OnceLock<Ahead>>,
+    /// What each feed of the machine may carry, where it has feeds.
+    feeds: Option<Arc<[Budget]>>,
 }
 
 impl PartialEq for Budget {
     fn eq(&self, other: &Self) -> bool {
-        self.steps == other.steps
+        self.steps == other.steps && self.feeds == other.feeds
     }
 }
 
@@ -49,13 +51,21 @@ impl Eq for Budget {}
 impl Hash for Budget {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.steps.hash(state);
+        if let Some(feeds) = &self.feeds {
+            feeds.hash(state);
+        }
     }
 }
 
 /// The limits alone: what is derived from them says nothing more.
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Budget").field("steps", &self.steps).finish()
+        let mut shown = f.debug_struct("Budget");
+        shown.field("steps", &self.steps);
+        if let Some(feeds) = &self.feeds {
+            shown.field("feeds", feeds);
+        }
+        shown.finish()
     }
 }
 
@@ -84,7 +94,7 @@ impl Budget {
     }
 
     fn of(steps: Vec<(Instant, Watts)>) -> Self {
-        Budget { steps: steps.into(), ahead: Arc::default() }
+        Budget { steps: steps.into(), ahead: Arc::default(), feeds: None }
     }
 
     fn ahead(&self) -> &Ahead {
@@ -177,7 +187,22 @@ impl Budget {
             Watts::UNLIMITED => limit,
             limit => limit.saturating_sub(by.of(limit)),
         };
-        Budget::of(self.steps.iter().map(|&(at, limit)| (at, lower(limit))).collect())
+        let lowered =
+            Budget::of(self.steps.iter().map(|&(at, limit)| (at, lower(limit))).collect());
+        let feeds = self.feeds.iter().flat_map(|feeds| feeds.iter());
+        let feeds: Vec<Budget> = feeds.map(|feed| feed.lowered(by)).collect();
+        lowered.with_feeds(feeds)
+    }
+
+    /// The same, with what each feed of the machine may carry; none if it has no feeds.
+    pub(crate) fn with_feeds(self, feeds: Vec<Budget>) -> Self {
+        let feeds = (!feeds.is_empty()).then(|| feeds.into());
+        Budget { feeds, ..self }
+    }
+
+    /// What each feed of the machine may carry, in the order of [`Feeds::all`](crate::machine::Feeds::all).
+    pub(crate) fn feeds(&self) -> Option<&Arc<[Budget]>> {
+        self.feeds.as_ref()
     }
 
     /// When the limit is below its highest.

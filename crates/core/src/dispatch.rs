@@ -6,6 +6,8 @@
 //! The model belongs to the driver and is lent for each call: a live driver meets jobs that were unknown when it
 //! began, and its model learns of them in between.
 
+use std::cell::Cell;
+
 use crate::budget::{Budget, EnergyBudget};
 use crate::freedom::Freedom;
 use crate::job::Job;
@@ -86,15 +88,31 @@ pub enum Rejection {
     TooManyNodes,
     /// It needs more power than the budget ever allows for as long as it takes.
     TooMuchPower,
+    /// The feeds of its nodes never carry as much power for as long as it takes.
+    FeedTooSmall {
+        /// The place of one of them in [`Feeds::all`](crate::machine::Feeds::all).
+        feed: u16,
+    },
 }
 
 impl Rejection {
+    /// The feed that is too small, by its place in [`Feeds::all`](crate::machine::Feeds::all), if it is one.
+    pub fn feed(self) -> Option<usize> {
+        match self {
+            Rejection::FeedTooSmall { feed } => Some(usize::from(feed)),
+            Rejection::TooManyNodes | Rejection::TooMuchPower => None,
+        }
+    }
+
     /// The reason in a few words.
     pub fn reason(self) -> &'static str {
         match self {
             Rejection::TooManyNodes => "needs more nodes than the machine has",
             Rejection::TooMuchPower => {
                 "needs more power than the budget allows for so long from its submission on"
+            }
+            Rejection::FeedTooSmall { .. } => {
+                "needs more power on its nodes than their feeds carry for so long from its submission on"
             }
         }
     }
@@ -168,13 +186,29 @@ impl Dispatch {
         if least.nodes > self.ledger.total_nodes() {
             return Err(Rejection::TooManyNodes);
         }
-        let is_fed = |point: &OperatingPoint| point.power <= self.ledger.most_for_jobs(point.time);
-        if !model.may_enter(id, job, &is_fed) {
-            return Err(Rejection::TooMuchPower);
+        if !model.may_enter(id, job, &|point| self.ledger.fits_alone(point)) {
+            return Err(self.why_rejected(model, id, job));
         }
         self.queue.insert(id, &least);
         self.arrived.push(id);
         Ok(())
+    }
+
+    /// Why a job could never be fed: the budget, or else a feed.
+    fn why_rejected(&self, model: &dyn Model, id: JobId, job: &Job) -> Rejection {
+        let small = Cell::new(None);
+        let by_budget = |point: &OperatingPoint| {
+            let is_fed = point.power <= self.ledger.most_for_jobs(point.time);
+            if is_fed && let Err(Some(feed)) = self.ledger.feeds_alone(point) {
+                small.set(Some(feed));
+            }
+            is_fed
+        };
+        let is_fed = model.may_enter(id, job, &by_budget);
+        match small.get().filter(|_| is_fed) {
+            Some(feed) => Rejection::FeedTooSmall { feed: u16::try_from(feed).unwrap_or(u16::MAX) },
+            None => Rejection::TooMuchPower,
+        }
     }
 
     /// A job ended.

@@ -13,6 +13,7 @@ use crate::units::{Instant, JobId, Span, Watts};
 
 mod audit;
 mod energy;
+pub(crate) mod feeds;
 pub(crate) mod free_nodes;
 mod live;
 mod named;
@@ -24,6 +25,7 @@ mod tests;
 mod violation;
 
 pub use energy::EnergyAccount;
+use feeds::Feeding;
 pub use live::FoundOn;
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
@@ -56,6 +58,8 @@ pub struct Ledger {
     until: Vec<Instant>,
     /// Which nodes are whose, where that matters.
     placement: Option<Placement>,
+    /// What is held below the feeds, where these have limits. Then it is known which nodes are whose.
+    feeds: Option<Box<Feeding>>,
     /// Jobs that stand still, with the power that they will claim when they go on.
     suspended: BTreeMap<JobId, Watts>,
     /// The energy of a period, where it is counted.
@@ -66,6 +70,7 @@ pub struct Ledger {
 impl Ledger {
     /// An empty machine under a budget.
     pub fn new(machine: &Machine, budget: Budget) -> Self {
+        let feeds = Feeding::of(machine, &budget);
         let mut ledger = Ledger {
             now: Instant::ZERO,
             free_nodes: machine.nodes,
@@ -80,7 +85,8 @@ impl Ledger {
             held: Watts::ZERO,
             running: Running::default(),
             until: Vec::new(),
-            placement: None,
+            placement: feeds.is_some().then(|| Placement::new(machine.nodes)),
+            feeds,
             suspended: BTreeMap::new(),
             energy: None,
             peak: machine.floor(),
@@ -123,6 +129,9 @@ impl Ledger {
     #[inline]
     pub fn start(&mut self, job: JobId, point: &OperatingPoint) -> Result<(), Violation> {
         let holding = self.claim(job, point)?;
+        if self.feeds.is_some() {
+            return self.start_fed(holding);
+        }
         self.hold(holding);
         if let Some(placement) = &mut self.placement {
             placement.take(job, point.nodes);
@@ -202,6 +211,9 @@ impl Ledger {
         if !is_less {
             self.find_room(job, point.nodes, point.power, until)?;
         }
+        if self.feeds.is_some() {
+            self.can_go_on(before, point, until)?;
+        }
         self.can_pay(job, point.power, until)?;
         if let Some(placement) = &mut self.placement {
             match point.nodes.checked_sub(before.nodes) {
@@ -222,6 +234,9 @@ impl Ledger {
         let holding = self.running.remove(until, job).ok_or(Violation::HoldsNothing { job })?;
         self.free_nodes += holding.nodes;
         self.held -= holding.power;
+        if self.feeds.is_some() {
+            self.note_unfed(job);
+        }
         if let Some(account) = &mut self.energy {
             account.finish(job);
         }
@@ -240,6 +255,9 @@ impl Ledger {
         self.until[job.index()] = until;
         if let Some(account) = &mut self.energy {
             account.begin(job, power, until);
+        }
+        if self.feeds.is_some() {
+            self.note_fed(job, power);
         }
         self.running.insert(holding);
         self.peak = self.peak.max(self.power());
@@ -350,6 +368,10 @@ impl Ledger {
     /// can always be fed, whenever it starts and however long it takes.
     #[inline]
     pub fn least_for_jobs(&self) -> Watts {
+        // Whatever a job draws, it may be too much for the feeds of its nodes.
+        if self.feeds.is_some() {
+            return Watts::ZERO;
+        }
         self.lowest_limit(Instant::NEVER).saturating_sub(self.floor())
     }
 

@@ -11,6 +11,7 @@ use crate::variation::{Curve, Processors};
 
 mod check;
 mod cooling;
+mod feeds;
 mod file;
 mod gearbox;
 mod node;
@@ -21,6 +22,8 @@ mod written;
 
 pub use check::{Problem, check, check_text};
 pub use cooling::Cooling;
+pub use feeds::{Feed, Feeds};
+pub(crate) use feeds::{Placing, Zone};
 pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub(crate) use node::assumed_idle;
 pub use node::{Details, Node};
@@ -53,6 +56,8 @@ pub struct Machine {
     pub variation: Option<Arc<Processors>>,
     /// What its site draws for it and its cooling, where that is said.
     pub cooling: Option<Cooling>,
+    /// The feeds of its nodes, where these have limits.
+    pub feeds: Option<Arc<Feeds>>,
     /// What people should know of the files it was read from.
     pub remarks: Vec<String>,
 }
@@ -168,6 +173,12 @@ pub enum MachineError {
         their curves are unknown"
     )]
     Measured,
+    /// More or fewer nodes behind feeds.
+    #[error(
+        "a machine with feeds cannot have another number of nodes, because it is unknown which feeds they would have; \
+        change 'nodes' and [[feed]] in the machine file"
+    )]
+    Fed,
     /// Nodes of several kinds where one is needed.
     #[error(
         "the machine {machine} has nodes of several kinds, and they are not simulated together: those of the partitions \
@@ -239,6 +250,7 @@ impl Machine {
             gearbox: Gearbox::default(),
             variation: None,
             cooling: None,
+            feeds: None,
             remarks: Vec::new(),
         }
         .validated()
@@ -259,6 +271,7 @@ impl Machine {
             gearbox: Gearbox::default(),
             variation: None,
             cooling: None,
+            feeds: None,
             remarks: Vec::new(),
         }
     }
@@ -404,6 +417,7 @@ impl Machine {
         if self.variation.is_some() {
             return Err(MachineError::Measured);
         }
+        self.check_other_count(None)?;
         let nodes = u64::from(self.nodes) + by.of_count(self.nodes);
         let nodes = u32::try_from(nodes).ok().filter(|nodes| *nodes <= Machine::MOST_NODES);
         let nodes = nodes.ok_or_else(|| MachineError::TooLarge {
@@ -419,8 +433,17 @@ impl Machine {
         if self.variation.is_some() && nodes != self.nodes {
             return Err(MachineError::Measured);
         }
+        self.check_other_count(Some(nodes))?;
         Machine { name: format!("{} with {nodes} nodes", self.name), nodes, ..self.clone() }
             .validated()
+    }
+
+    /// Feeds name their nodes, so there can be no others.
+    fn check_other_count(&self, nodes: Option<u32>) -> Result<(), MachineError> {
+        match self.feeds.is_some() && nodes != Some(self.nodes) {
+            true => Err(MachineError::Fed),
+            false => Ok(()),
+        }
     }
 
     /// Checks what the rest of the program relies on: there are nodes, they draw something, and

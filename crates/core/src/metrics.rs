@@ -15,6 +15,7 @@ use crate::workload::Workload;
 use crate::world::World;
 
 mod breakdown;
+mod feeds;
 mod jobs;
 mod peaks;
 mod speed;
@@ -24,6 +25,7 @@ mod window;
 use jobs::JobsThatRan;
 
 pub use breakdown::{By, WaitClass, WaitFigures, WaitsBy, waits_by};
+pub use feeds::FeedFigures;
 pub use tasks::{Portion, TaskFigures, counts};
 pub use window::WindowFigures;
 
@@ -215,6 +217,12 @@ pub struct Summary {
     /// Figures of parts of the time, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowFigures>,
+    /// Figures of the feeds of the machine, where it has feeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feeds: Option<Vec<FeedFigures>>,
+    /// Of the jobs that were rejected, those that need more power than feeds carry, where the machine has feeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected_feeds: Option<u64>,
 }
 
 /// What a summary is about, beside the run itself.
@@ -329,6 +337,10 @@ impl Summary {
             carbon_kg: None,
             tariff_unknown_s: None,
             window: None,
+            feeds: feeds::figures(context, run),
+            rejected_feeds: machine.feeds.as_ref().map(|_| {
+                count(|state| matches!(state, State::Rejected(Rejection::FeedTooSmall { .. })))
+            }),
         }
         .charged(context, run)
     }

@@ -11,7 +11,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::calendar::Windows;
@@ -27,6 +27,7 @@ use crate::workload::Workload;
 use crate::world::World;
 
 mod course;
+mod feeds;
 mod meter;
 mod outage;
 mod record;
@@ -38,6 +39,7 @@ mod tally;
 mod truth;
 
 pub use course::{Change, Total};
+pub use feeds::{FeedSample, FeedUse, Placed};
 pub use meter::Excursions;
 pub use outage::{Outage, Outages};
 pub use record::{Record, State};
@@ -47,6 +49,7 @@ pub use states::EnergyByState;
 pub use tally::{Charges, WindowCharges};
 
 use course::Courses;
+use feeds::FeedMeters;
 use meter::Meter;
 use site::SiteMeter;
 use states::{NodeStates, NodeTimes};
@@ -196,7 +199,9 @@ impl<'a> Simulation<'a> {
         let model = self.model.unwrap_or(&rigid);
         let truth = self.truth.unwrap_or(Truth::Model(model));
         let table = truth.node_table(self.machine.nodes);
-        let named = policy.names_nodes() || !self.outages.is_empty() || table.is_some();
+        let has_feeds = self.machine.feeds.is_some();
+        let named =
+            policy.names_nodes() || !self.outages.is_empty() || table.is_some() || has_feeds;
         let nodes = if named { Nodes::Named } else { Nodes::Counted };
         let mut engine = Engine::new(self, nodes, model, truth.on(table.as_ref()));
         engine.run(policy, progress);
@@ -254,6 +259,8 @@ struct Engine<'a> {
     at_end: (NodeTimes, Joules),
     /// What the site draws, if it is said what cooling takes.
     site: Option<SiteMeter<'a>>,
+    /// What feeds carry, where they have limits.
+    feeds: Option<Box<FeedMeters>>,
     /// The rule that switches nodes off, if any.
     switching: Option<Switching>,
     /// What it costs, if anybody asks.
@@ -285,8 +292,16 @@ impl<'a> Engine<'a> {
         let workload = simulation.workload;
         let begin = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
         let budget = simulation.budget.clone();
-        let changes: Vec<Instant> =
-            budget.changes_after(begin).iter().map(|change| change.0).collect();
+        let of_feeds = budget.feeds().into_iter().flat_map(|feeds| feeds.iter());
+        let limits = std::iter::once(&budget).chain(of_feeds);
+        let changes = limits.flat_map(|limit| limit.changes_after(begin));
+        let mut changes: Vec<Instant> = changes.map(|change| change.0).collect();
+        if budget.feeds().is_some() {
+            changes.sort_unstable();
+            changes.dedup();
+        }
+        let bound = simulation.bound.as_ref().unwrap_or(&budget);
+        let feeds = FeedMeters::of(simulation.machine, bound, begin);
         let mut dispatch = Dispatch::new(simulation.machine, budget, nodes, model, workload.jobs());
         dispatch.advance(begin);
         if let Some(energy) = simulation.energy {
@@ -301,6 +316,7 @@ impl<'a> Engine<'a> {
             states: NodeStates::new(simulation.machine),
             at_end: (NodeTimes::default(), Joules::ZERO),
             site: SiteMeter::of(simulation.machine, simulation.outdoor, begin),
+            feeds,
             switching: simulation.switch_off.map(|rule| Switching::new(rule, simulation.machine)),
             tally: simulation
                 .tariff
@@ -346,6 +362,9 @@ impl<'a> Engine<'a> {
                 cappings: Vec::new(),
                 predictions: None,
                 charges: None,
+                feeds: Vec::new(),
+                feed_power: Vec::new(),
+                placed: Vec::new(),
                 stopped: None,
             },
         }
@@ -374,6 +393,9 @@ impl<'a> Engine<'a> {
             }
             self.switch_nodes();
             self.states.set(self.dispatch.ledger());
+            if self.feeds.is_some() {
+                self.look_at_feeds();
+            }
             instants += 1;
             if instants.is_multiple_of(PROGRESS_EVERY) && progress(self.over).is_break() {
                 self.run.stopped = Some(Stopped::Interrupted);
@@ -396,6 +418,20 @@ impl<'a> Engine<'a> {
         }
         self.dispatch.advance(now);
         self.meter.advance(now, self.limit());
+        if let Some(feeds) = &mut self.feeds {
+            feeds.advance(now);
+        }
+    }
+
+    /// What feeds carry and keep back from now on.
+    #[inline(never)]
+    fn look_at_feeds(&mut self) {
+        if let Some(feeds) = &mut self.feeds {
+            feeds.look(self.dispatch.ledger(), !self.dispatch.queue().is_empty());
+            if self.keeps_power {
+                feeds.sample(&mut self.run.feed_power);
+            }
+        }
     }
 
     /// What the site drew until now, and what that costs. Few runs ask for it, so the clock does without its code.
@@ -529,6 +565,9 @@ impl<'a> Engine<'a> {
         record.state = if end.killed() { State::Killed } else { State::Completed };
         let power = record.power;
         self.meter.remove(power);
+        if let Some(feeds) = &mut self.feeds {
+            feeds.end(end.job());
+        }
         self.over += 1;
         if !self.courses.is_empty() {
             let total = self.courses.end(end.job(), end.at());
@@ -551,6 +590,9 @@ impl<'a> Engine<'a> {
         if let Some(site) = &self.site {
             self.run.site = Some(site.figures());
         }
+        if let Some(feeds) = &self.feeds {
+            self.run.feeds = feeds.so_far();
+        }
         if let Some(tally) = &mut self.tally {
             tally.note_end();
         }
@@ -570,6 +612,9 @@ impl<'a> Engine<'a> {
                 if let Some(job) = self.dispatch.node_down(node) {
                     self.note_end(self.dispatch.ledger().now());
                     self.meter.remove(self.records[job.index()].power);
+                    if let Some(feeds) = &mut self.feeds {
+                        feeds.end(job);
+                    }
                     let record = &mut self.records[job.index()];
                     let restarts = record.restarts.saturating_add(1);
                     *record = Record { restarts, ..record.waiting_again() };
@@ -590,9 +635,21 @@ impl<'a> Engine<'a> {
     fn ask(&mut self, policy: &mut dyn Policy) {
         self.run.turns += 1;
         let Engine {
-            dispatch, meter, records, ends, wake, over, run, model, truth, workload, ..
+            dispatch,
+            meter,
+            records,
+            ends,
+            wake,
+            over,
+            run,
+            model,
+            truth,
+            workload,
+            feeds,
+            ..
         } = self;
         let (courses, adjusts) = (&mut self.courses, policy.adjusts());
+        let has_feeds = feeds.is_some();
         let now = dispatch.ledger().now();
         let jobs = &workload.jobs()[..self.next_arrival];
         let outcome = |job: JobId, point: &OperatingPoint, caps: Option<&Caps>, ledger: &Ledger| {
@@ -600,6 +657,13 @@ impl<'a> Engine<'a> {
             truth.outcome(job, asked, run_time, point, caps, ledger)
         };
         let keeps = self.keeps_power;
+        let mut feed =
+            |job: JobId, point: &OperatingPoint, caps: Option<&Caps>, power, ledger: &Ledger| {
+                let Some(feeds) = feeds.as_mut() else { return };
+                let asked = &jobs[job.index()];
+                let part = |nodes: &[Range<u32>]| truth.part(job, asked, point, caps, nodes, power);
+                feeds.set(job, ledger.stretches_of(job), power, part);
+            };
         dispatch.decide(policy, *model, jobs, |applied, ledger| {
             run.decisions += 1;
             match applied {
@@ -608,6 +672,12 @@ impl<'a> Engine<'a> {
                     let killed = outcome.run_time > point.time;
                     let end = now + outcome.run_time.min(point.time);
                     meter.add(outcome.power);
+                    feed(job, &point, caps.as_ref(), outcome.power, ledger);
+                    if keeps && has_feeds {
+                        let mut nodes = ledger.stretches_of(job).to_vec();
+                        nodes.sort_unstable_by_key(|stretch| stretch.start);
+                        run.placed.push(Placed { at: now, job, nodes });
+                    }
                     let record = &mut records[job.index()];
                     *record = record.started(now, end, &point, outcome.power, backfilled);
                     ends.push(Reverse(End::new(end, job, record.generation(), killed)));
@@ -625,6 +695,7 @@ impl<'a> Engine<'a> {
                     let record = &mut records[job.index()];
                     meter.remove(record.power);
                     meter.add(outcome.power);
+                    feed(job, &point, caps.as_ref(), outcome.power, ledger);
                     // It runs, and its course has been kept since it started.
                     if let Some((end, killed)) = courses.change(job, now, &point, outcome, pause) {
                         record.changes = record.changes.wrapping_add(1);

@@ -8,7 +8,10 @@
 //! programs up.
 //!
 //! [`ptune`] is about one job: its power shared among processors that are not alike.
+//!
+//! [`feeds`] shares watts among all nodes, where feeds above them carry only so much.
 
+pub mod feeds;
 pub mod file;
 pub mod knapsack;
 pub mod ptune;

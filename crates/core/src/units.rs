@@ -16,6 +16,7 @@ mod energy;
 #[doc(hidden)]
 pub mod json;
 mod length;
+pub(crate) mod limit;
 mod meant;
 mod share;
 mod temperature;

@@ -77,14 +77,27 @@ impl BudgetSpec {
             BudgetSpec::File(path) => {
                 let zone = dates.calendar.as_ref().map(|calendar| calendar.zone());
                 match Limits::read(path, machine, &TimeBase::Log(zone))? {
-                    Limits::After(steps) => return Budget::from_steps(steps),
+                    Limits::After(steps) => {
+                        return Ok(Budget::from_steps(steps)?.with_feeds(feeds(machine, dates)?));
+                    }
                     Limits::Timed(timetable) => timetable,
                 }
             }
         };
         let lowest = timetable.values().min().copied().unwrap_or(Watts::UNLIMITED);
-        Budget::from_steps(dates.steps(&timetable, &lowest)?)
+        let budget = Budget::from_steps(dates.steps(&timetable, &lowest)?)?;
+        Ok(budget.with_feeds(feeds(machine, dates)?))
     }
+}
+
+/// What each feed of a machine may carry on these dates.
+fn feeds(machine: &Machine, dates: &RunDates) -> Result<Vec<Budget>, BudgetError> {
+    let feeds = machine.feeds.iter().flat_map(|feeds| feeds.all());
+    let budgets = feeds.map(|feed| {
+        let lowest = feed.limit.values().min().copied().unwrap_or(Watts::UNLIMITED);
+        Budget::from_steps(dates.steps(&feed.limit, &lowest)?)
+    });
+    budgets.collect()
 }
 
 /// Whether there is something of this name that can be read: a file, a pipe, but no folder.

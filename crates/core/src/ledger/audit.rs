@@ -31,6 +31,7 @@ impl Ledger {
             ));
         }
         self.check_switched()?;
+        self.check_feeds()?;
         if power != self.held {
             return Err(format!("jobs hold {power}, but the ledger says {}", self.held));
         }

@@ -49,6 +49,37 @@ impl FreeNodes {
         }
     }
 
+    /// How many of these nodes are free.
+    pub(crate) fn count_in(&self, nodes: Range<u32>) -> u32 {
+        let mut count = 0;
+        for_words(nodes, |place, mask| count += (self.words[place] & mask).count_ones());
+        count
+    }
+
+    /// Takes so many of the lowest of these nodes that are free, or all if there are fewer; `to` is told each stretch, in
+    /// ascending order. Says how many are missing.
+    pub(crate) fn take_lowest_in(
+        &mut self,
+        nodes: Range<u32>,
+        count: u32,
+        mut to: impl FnMut(Range<u32>),
+    ) -> u32 {
+        let mut left = count;
+        for_words(nodes, |place, mask| {
+            let first = place as u32 * WORD;
+            while left > 0 && self.words[place] & mask != 0 {
+                let word = self.words[place] & mask;
+                let skipped = word.trailing_zeros();
+                let length = (word >> skipped).trailing_ones().min(left);
+                self.words[place] &= !ones(skipped, length);
+                self.forget_empty(place);
+                left -= length;
+                to(first + skipped..first + skipped + length);
+            }
+        });
+        left
+    }
+
     /// Becomes like another set of as many nodes; `told` hears of each node that changes, and whether it is free now. What
     /// stays as it is costs one comparison for 64 nodes.
     pub(crate) fn follow(&mut self, other: &FreeNodes, mut told: impl FnMut(u32, bool)) {
@@ -178,6 +209,16 @@ mod tests {
                         plain.retain(|node| !lowest.contains(node));
                         let mut taken = Vec::new();
                         free.take_lowest(count, |stretch| taken.extend(stretch));
+                        prop_assert_eq!(taken, lowest);
+                        let inside = first / 2..nodes.min(first / 2 + 90).max(first / 2);
+                        let of_them: Vec<u32> = plain.iter().copied().filter(|node| inside.contains(node)).collect();
+                        let inside = inside.start.min(nodes)..inside.end.min(nodes);
+                        prop_assert_eq!(free.count_in(inside.clone()), of_them.len() as u32);
+                        let lowest: Vec<u32> = of_them.into_iter().take(count as usize / 3).collect();
+                        plain.retain(|node| !lowest.contains(node));
+                        let mut taken = Vec::new();
+                        let missing = free.take_lowest_in(inside, count / 3, |stretch| taken.extend(stretch));
+                        prop_assert_eq!(missing, count / 3 - lowest.len() as u32);
                         prop_assert_eq!(taken, lowest);
                     }
                 }

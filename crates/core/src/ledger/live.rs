@@ -133,6 +133,7 @@ impl Ledger {
         let before = self.take_back(job)?;
         let until = until.min(Instant::LAST);
         let room = self.find_room(job, before.nodes, power, until);
+        let room = room.and_then(|()| self.can_resume(&before, power, until));
         match room.and_then(|()| self.can_pay(job, power, until)) {
             Ok(()) => {
                 self.suspended.remove(&job);

@@ -6,6 +6,7 @@
 use super::free_nodes::FreeNodes;
 use super::placement::Placement;
 use super::{Ledger, Violation};
+use crate::freedom::Freedom;
 use crate::model::{Caps, OperatingPoint};
 use crate::units::{JobId, NodeId, Span};
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ impl Ledger {
         caps: &Caps,
     ) -> Result<(), Violation> {
         let holding = self.claim(job, point)?;
-        let Some(placement) = &mut self.placement else {
+        let Some(placement) = &self.placement else {
             return Err(Violation::NodesUnannounced { job });
         };
         if point.nodes != caps.count() {
@@ -28,8 +29,11 @@ impl Ledger {
         if let Some(node) = caps.nodes().find(|node| !placement.is_free(*node)) {
             return Err(Violation::NodeTaken { job, node });
         }
-        placement.take_these(job, caps.nodes());
-        placement.set_caps(job, caps);
+        self.can_feed(job, caps, holding.power, holding.until)?;
+        if let Some(placement) = &mut self.placement {
+            placement.take_these(job, caps.nodes());
+            placement.set_caps(job, caps);
+        }
         self.hold(holding);
         Ok(())
     }
@@ -49,6 +53,10 @@ impl Ledger {
         let same = placement.caps(job).is_some_and(|held| held.nodes().eq(caps.nodes()));
         if self.holds(job) && !(same && point.nodes == caps.count()) {
             return Err(Violation::OtherNodes { job });
+        }
+        if self.feeds.is_some() {
+            // Which feed draws how much depends on the caps of single nodes, and these are given together with the nodes.
+            return Err(Violation::NotAllowed { job, needed: Freedom::Recaps });
         }
         self.change(job, point, left)?;
         if let Some(placement) = &mut self.placement {
@@ -88,6 +96,11 @@ impl Ledger {
             nodes.iter().for_each(|node| _ = self.bring_up(*node));
             if let Some(placement) = &mut self.placement {
                 placement.take_these(*job, nodes.iter().copied());
+            }
+            if self.feeds.is_some()
+                && let Some(power) = self.held_by(*job).map(|holding| holding.power)
+            {
+                self.note_fed(*job, power);
             }
         }
         Ok(())

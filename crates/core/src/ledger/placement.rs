@@ -89,6 +89,16 @@ impl Placement {
         self.free.take_lowest(count, |stretch| held.push(stretch));
     }
 
+    /// Gives a job so many of these nodes that are free, beside those it has; the others stay.
+    pub(super) fn take_in(&mut self, job: JobId, nodes: &[Range<u32>], count: u32) {
+        let place = self.place_for(job);
+        let held = &mut self.holdings[place];
+        let mut left = count;
+        for stretch in nodes {
+            left = self.free.take_lowest_in(stretch.clone(), left, |stretch| held.push(stretch));
+        }
+    }
+
     /// Gives a job these nodes, all of which are free.
     pub(super) fn take_these(&mut self, job: JobId, nodes: impl Iterator<Item = NodeId>) {
         let place = self.place_for(job);

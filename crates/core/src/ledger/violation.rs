@@ -58,6 +58,20 @@ pub enum Violation {
         /// When it happens.
         at: Instant,
     },
+    /// There is not enough power below a feed, now or later in the job's life.
+    #[error(
+        "{job} was to get {asked}, but feed '{feed}' has no room for its part of that: {free} are free there"
+    )]
+    Feed {
+        /// The job that is refused.
+        job: JobId,
+        /// The feed, by its name.
+        feed: String,
+        /// Power claimed: of the whole job, or of its nodes below the feed where these are known.
+        asked: Watts,
+        /// Power that is free below the feed at all times until the job is expected to end.
+        free: Watts,
+    },
     /// The job holds nothing.
     #[error("{job} was to give back or change what it holds, but it holds nothing")]
     HoldsNothing {
@@ -144,6 +158,7 @@ impl Violation {
             | Violation::NotAllowed { job, .. }
             | Violation::Nodes { job, .. }
             | Violation::Power { job, .. }
+            | Violation::Feed { job, .. }
             | Violation::HoldsNothing { job }
             | Violation::Suspended { job }
             | Violation::NotSuspended { job }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
+use super::feeds::FeedProblem;
 use super::file::PartitionProblem;
 use super::{Described, Machine, MachineError};
 use crate::text;
@@ -37,7 +38,7 @@ pub fn check(path: &Path) -> Result<Result<Described, Vec<Problem>>, MachineErro
 pub fn check_text(text: &str, stem: &str, folder: &Path) -> Result<Described, Vec<Problem>> {
     let mut left = text.to_owned();
     let mut problems: Vec<Problem> = Vec::new();
-    let has_partitions = text.lines().any(|line| line.trim_start().starts_with("[[partition"));
+    let has_tables = text.lines().any(|line| line.trim_start().starts_with("[["));
     for _ in 0..MOST {
         let error = match Machine::from_toml(&left, stem, folder) {
             Ok(machine) if problems.is_empty() => return Ok(machine),
@@ -50,6 +51,10 @@ pub fn check_text(text: &str, stem: &str, folder: &Path) -> Result<Described, Ve
             problems.push(Problem { line: Some(*line), why });
             break;
         }
+        if let Some(FeedProblem { line, name, why }) = error.downcast_ref() {
+            problems.push(Problem { line: Some(*line), why: format!("feed '{name}': {why}") });
+            break;
+        }
         let (place, why) = match error.downcast_ref::<toml::de::Error>() {
             Some(error) => (error.span(), error.message().trim().to_owned()),
             None => {
@@ -57,8 +62,8 @@ pub fn check_text(text: &str, stem: &str, folder: &Path) -> Result<Described, Ve
                 (named_key(&left, &why), why)
             }
         };
-        // Partitions have keys of the same names, so nothing is taken out of them: mistakes are told one by one.
-        if has_partitions {
+        // Partitions and feeds have keys of the same names, so nothing is taken out of them: mistakes are told one by one.
+        if has_tables {
             let line = place.map(|place| line_of(&left, place.start));
             problems.push(Problem { line, why });
             break;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::feeds::{FeedProblem, Feeds, Nodes, Written};
 use super::written::{length, some_watts, watts};
 use super::{
     Cooling, Described, Details, Gearbox, Machine, MachineError, Off, Partition, Partitioned,
@@ -34,6 +35,19 @@ struct File {
     variation: Option<PathBuf>,
     #[serde(default)]
     partition: Vec<Spanned<PartitionFile>>,
+    #[serde(default)]
+    feed: Vec<Spanned<FeedFile>>,
+}
+
+/// A feed, as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FeedFile {
+    name: String,
+    limit: String,
+    parent: Option<String>,
+    #[serde(default)]
+    nodes: String,
 }
 
 /// A part of the machine, as written. What it does not say is said for the whole.
@@ -231,15 +245,20 @@ impl Machine {
         folder: &Path,
     ) -> Result<Described, Box<dyn std::error::Error>> {
         let mut file: File = toml::from_str(text)?;
+        let line_of = |at: usize| text[..at].matches('\n').count() + 1;
         if file.partition.is_empty() {
-            return Ok(Described::One(Box::new(file.machine(stem, folder)?)));
+            let feeds = std::mem::take(&mut file.feed);
+            let machine = file.machine(stem, folder)?;
+            let feeds =
+                feeds.into_iter().map(|feed| (line_of(feed.span().start), feed.into_inner()));
+            return Ok(Described::One(Box::new(machine.fed_by(feeds.collect())?)));
         }
         let partitions = std::mem::take(&mut file.partition);
         let name = file.name.clone().unwrap_or_else(|| stem.to_owned());
         file.refuse_partitions()?;
         let mut parts: Vec<Partition> = Vec::new();
         for partition in partitions {
-            let line = text[..partition.span().start].matches('\n').count() + 1;
+            let line = line_of(partition.span().start);
             let partition = partition.into_inner();
             let part = partition.name.clone();
             let is_known = parts.iter().any(|known| known.name == part);
@@ -277,6 +296,9 @@ impl File {
     /// What is said of the whole where partitions say it of each.
     fn refuse_partitions(&self) -> Result<(), &'static str> {
         match (&self.nodes, &self.variation) {
+            _ if !self.feed.is_empty() => Err(
+                "[[feed]] is given beside [[partition]]; feeds are of a machine without partitions",
+            ),
             (Some(_), _) => Err(
                 "'nodes' is given beside [[partition]]; give the nodes of each partition instead",
             ),
@@ -307,6 +329,7 @@ impl File {
             cooling: self.cooling.clone(),
             variation: None,
             partition: Vec::new(),
+            feed: Vec::new(),
         })
     }
 
@@ -368,8 +391,26 @@ impl File {
             gearbox: file.dvfs.unwrap_or_default(),
             variation: variation.map(Arc::new),
             cooling: file.cooling,
+            feeds: None,
             remarks,
         };
         Ok(machine.validated()?)
+    }
+}
+
+impl Machine {
+    /// The same machine with the feeds of its file, each with its line.
+    fn fed_by(self, feeds: Vec<(usize, FeedFile)>) -> Result<Self, FeedProblem> {
+        if feeds.is_empty() {
+            return Ok(self);
+        }
+        let written = feeds.into_iter().map(|(line, FeedFile { name, limit, parent, nodes })| {
+            Written { line, name, limit, parent, nodes }
+        });
+        let written: Vec<Written> = written.collect();
+        // What idle nodes draw is assumed before jobs run, where the file does not say it.
+        let idle = self.filled_in(0).node().idle;
+        let feeds = Feeds::of(&written, Nodes { count: self.nodes, busy: self.node_power, idle })?;
+        Ok(Machine { feeds: Some(Arc::new(feeds)), ..self })
     }
 }

@@ -10,7 +10,7 @@
 
 use smallvec::SmallVec;
 
-use crate::availability::{Availability, Claim, Tenure};
+use crate::availability::{Availability, Below, Claim, Tenure};
 use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
 use crate::policy::order::{self, Aged, History, Keyed};
@@ -103,22 +103,56 @@ pub struct Room {
     /// What stays free when the reservation begins.
     extra_nodes: u32,
     extra_power: Watts,
-    /// Where the budget is going to change: what comes of that.
+    /// Where the budget is going to change, or feeds have limits: what comes of that.
     outlook: Option<Box<Outlook>>,
 }
 
-/// What is free while limits are to come, the reservation taken out.
+/// What is free while limits are to come, or below feeds, the reservation taken out.
 #[derive(Clone, Debug)]
 struct Outlook {
     /// Free nodes and power over time.
     free: Availability,
     /// From now on, by how long.
     tenure: Tenure,
+    /// The same below feeds, where these have limits.
+    below: Option<Below>,
 }
 
 impl Outlook {
-    fn of(free: Availability) -> Box<Self> {
-        Box::new(Outlook { tenure: free.tenure(), free })
+    fn of(view: &View<'_>) -> Box<Self> {
+        let free = Availability::of(view.ledger);
+        Box::new(Outlook { tenure: free.tenure(), below: Below::of(view.ledger), free })
+    }
+
+    /// Whether a claim fits that begins now.
+    fn admits(&self, now: Instant, claim: &Claim) -> bool {
+        let admits = self.tenure.admits(now, claim);
+        debug_assert_eq!(admits, self.free.fits(now, claim));
+        admits && self.below.as_ref().is_none_or(|below| below.admits(now, claim))
+    }
+
+    fn take(&mut self, now: Instant, claim: &Claim) {
+        self.free.take(now, claim);
+        self.tenure.take(now, claim);
+        if let Some(below) = &mut self.below {
+            below.take(now, claim);
+        }
+    }
+
+    fn promise(&mut self, then: Instant, claim: &Claim) {
+        self.free.take(then, claim);
+        self.tenure = self.free.tenure();
+        if let Some(below) = &mut self.below {
+            below.promise(then, claim);
+        }
+    }
+
+    /// The first instant from which a claim fits.
+    fn earliest(&self, now: Instant, claim: &Claim) -> Option<Instant> {
+        match &self.below {
+            Some(below) => below.earliest(&self.free, now, claim),
+            None => self.free.earliest(now, claim),
+        }
     }
 }
 
@@ -128,7 +162,6 @@ const MOST_STEPS: usize = 4;
 impl Room {
     /// All that is free now, with no reservation to respect.
     pub fn of(view: &View<'_>) -> Self {
-        let changes = !view.ledger.limits_to_come().is_empty();
         Room {
             now: view.now,
             nodes: view.ledger.free_nodes(),
@@ -137,7 +170,7 @@ impl Room {
             window: Span::FOREVER,
             extra_nodes: 0,
             extra_power: Watts::ZERO,
-            outlook: changes.then(|| Outlook::of(Availability::of(view.ledger))),
+            outlook: (!view.ledger.is_steady()).then(|| Outlook::of(view)),
         }
     }
 
@@ -194,16 +227,14 @@ impl Room {
     #[inline]
     pub fn admits(&self, point: &OperatingPoint) -> bool {
         self.longest(point.nodes, point.power).is_some_and(|longest| point.time <= longest)
-            && self.outlook.as_ref().is_none_or(|outlook| {
-                let claim = Claim::of(point);
-                let admits = outlook.tenure.admits(self.now, &claim);
-                debug_assert_eq!(admits, outlook.free.fits(self.now, &claim));
-                admits
-            })
+            && self
+                .outlook
+                .as_ref()
+                .is_none_or(|outlook| outlook.admits(self.now, &Claim::of(point)))
     }
 
     /// For how long so much may be held from now on, as far as the reservation goes; `None` if
-    /// it is not free. If the [budget changes](Room::is_changing), not even for so long.
+    /// it is not free. If [more is to be looked at](Room::is_changing), not even for so long.
     #[inline]
     pub fn longest(&self, nodes: u32, power: Watts) -> Option<Span> {
         if nodes > self.nodes || power > self.power {
@@ -213,7 +244,7 @@ impl Room {
         Some(if is_left_over { Span::FOREVER } else { self.window })
     }
 
-    /// Whether the budget is going to change.
+    /// Whether nodes, power and the reservation do not say all, because the budget is going to change or feeds have limits.
     #[inline]
     pub fn is_changing(&self) -> bool {
         self.outlook.is_some()
@@ -230,8 +261,7 @@ impl Room {
         self.power -= point.power;
         self.held += point.power;
         if let Some(outlook) = &mut self.outlook {
-            outlook.free.take(self.now, &Claim::of(point));
-            outlook.tenure.take(self.now, &Claim::of(point));
+            outlook.take(self.now, &Claim::of(point));
         }
     }
 
@@ -241,8 +271,7 @@ impl Room {
         let reservation = match promised {
             Some((point, then)) => {
                 if let Some(outlook) = &mut self.outlook {
-                    outlook.free.take(then.at, &Claim::of(&point));
-                    outlook.tenure = outlook.free.tenure();
+                    outlook.promise(then.at, &Claim::of(&point));
                 }
                 Reservation {
                     at: then.at,
@@ -344,7 +373,7 @@ impl<'a> Ahead<'a> {
     pub fn vacancy(&self, point: &OperatingPoint) -> Option<Vacancy> {
         let Ahead { view, room, started } = self;
         if let Some(outlook) = &room.outlook {
-            let at = outlook.free.earliest(view.now, &Claim::of(point))?;
+            let at = outlook.earliest(view.now, &Claim::of(point))?;
             let (nodes, power) = outlook.free.at(at);
             return Some(Vacancy { at, nodes, power });
         }

@@ -126,6 +126,9 @@ impl PolicySpec {
         }
         self.suits(field)?;
         let freedoms = field.choices.freedoms & self.wants();
+        if field.has_feeds && !self.minds_feeds(freedoms) {
+            return Err(Unfit::Feeds { used: freedoms });
+        }
         let choices = Choices { freedoms, ..field.choices.clone() };
         let world = field.world.clone();
         let knows = match self.wants().has(Freedom::Nodes) {

@@ -188,7 +188,7 @@ impl Chooser for Throttled {
 /// runs.
 #[inline]
 pub(super) fn is_fed(view: &View<'_>, point: &OperatingPoint) -> bool {
-    point.power <= view.ledger.most_for_jobs(point.time)
+    view.ledger.fits_alone(point)
 }
 
 /// Whether a job can never be fed at nominal speed.

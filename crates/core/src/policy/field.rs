@@ -22,6 +22,8 @@ pub struct Field<'a> {
     pub seed: u64,
     /// What is known of what single jobs draw.
     pub draws: Draws,
+    /// Whether feeds of the machine have limits.
+    pub has_feeds: bool,
 }
 
 impl<'a> Field<'a> {
@@ -37,7 +39,8 @@ impl<'a> Field<'a> {
             freedoms: allow,
             tables: world.tables().clone(),
         };
-        Field { world, choices, gearbox: &machine.gearbox, seed, draws: Draws::ByLaw }
+        let (gearbox, has_feeds) = (&machine.gearbox, machine.feeds.is_some());
+        Field { world, choices, gearbox, seed, draws: Draws::ByLaw, has_feeds }
     }
 }
 
@@ -49,6 +52,15 @@ pub enum Unfit {
     NotAllowed {
         /// What it needs.
         missing: Freedoms,
+    },
+    /// It cannot deal with feeds.
+    #[error(
+        "it does not know feeds, because it uses {used}; leave [[feed]] out of the machine file, or do not allow that \
+        (--allow)"
+    )]
+    Feeds {
+        /// What it would do to jobs beyond starting them.
+        used: Freedoms,
     },
     /// It cannot do here what it was asked to: why, and what to do.
     #[error("{0}")]

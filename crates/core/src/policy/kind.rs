@@ -58,7 +58,7 @@ use std::str::FromStr;
 
 use crate::belief::Holds;
 use crate::call::{Argument, Call, CallError};
-use crate::freedom::Freedoms;
+use crate::freedom::{Freedom, Freedoms};
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::model::{Model, Oversized};
@@ -140,6 +140,13 @@ pub trait PolicyKind: fmt::Debug + Any + Send + Sync {
     /// If it cannot.
     fn suits(&self, _field: &Field<'_>) -> Result<(), Unfit> {
         Ok(())
+    }
+
+    /// Whether it can decide on a machine whose feeds have limits, if it may do so much. Whoever starts jobs in what a
+    /// [`Room`](crate::policy::Room) admits can. Whoever changes running jobs or names nodes has to look at feeds itself.
+    fn minds_feeds(&self, may: Freedoms) -> bool {
+        let own_way = [Freedom::Recaps, Freedom::Resizes, Freedom::Nodes];
+        !own_way.into_iter().any(|freedom| may.has(freedom))
     }
 
     /// What it was published with, if it may do so much.

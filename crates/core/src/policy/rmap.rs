@@ -104,7 +104,17 @@ impl Configurator {
                 view.model.fastest(id, job, view.ledger.total_nodes(), share)
             }
         };
-        found.unwrap_or_else(|| view.model.thriftiest(id, job))
+        let found = found.unwrap_or_else(|| view.model.thriftiest(id, job));
+        if !view.ledger.has_feeds() || view.ledger.fits_alone(&found.point) {
+            return found;
+        }
+        // What feeds never carry is not worth waiting for.
+        let mut carried = view.model.ways(id, job);
+        carried.retain(|way| view.ledger.fits_alone(&way.point));
+        let in_share = carried.iter().filter(|way| way.point.power <= share);
+        let fastest = in_share.min_by_key(|way| (way.believed, way.point.power));
+        let thriftiest = carried.iter().min_by_key(|way| (way.point.power, way.believed));
+        fastest.or(thriftiest).copied().unwrap_or(found)
     }
 
     /// How much longer than asked for a job may take, if it may be given less than it waits for.

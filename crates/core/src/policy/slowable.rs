@@ -75,10 +75,10 @@ impl Slowable {
     }
 }
 
-/// Whether the limit in force stays for ever.
+/// Whether the limit in force stays for ever, and is the only one.
 #[inline]
 pub(super) fn is_steady(view: &View<'_>) -> bool {
-    view.ledger.limits_to_come().is_empty()
+    view.ledger.is_steady()
 }
 
 /// The limit in force, if it stays for ever.

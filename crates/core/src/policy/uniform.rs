@@ -119,6 +119,10 @@ impl PolicyKind for UniformSpec {
         self.wants()
     }
 
+    fn minds_feeds(&self, _: Freedoms) -> bool {
+        true
+    }
+
     fn suits(&self, field: &Field<'_>) -> Result<(), Unfit> {
         let lowest = field.choices.levels[0];
         match self.cap {
@@ -188,6 +192,10 @@ impl Uniform {
         let largest = view.ledger.most_for_jobs(Span::ZERO).min(Watts::LARGEST);
         let cap = self.cap(varied, largest);
         let fed = self.fed(cap, largest);
+        let fed = match view.ledger.has_feeds() {
+            true => self.processors.fed_alone(view, fed, cap),
+            false => fed,
+        };
         for &job in view.changes.arrived {
             let kind = kind(view, varied, job);
             let alone =
@@ -210,6 +218,9 @@ impl Policy for Uniform {
         let cap = self.cap(varied, power);
         let mut left = power.saturating_sub(view.ledger.held());
         self.processors.follow(view);
+        if view.ledger.has_feeds() {
+            self.processors.leave_out_unfed(view, cap);
+        }
         let mut free = self.processors.free_of_first(self.fed(cap, power));
         let mut turn = self.queues.turn(free);
         while let Some((job, kind)) = turn.next() {

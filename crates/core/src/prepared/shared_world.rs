@@ -65,6 +65,9 @@ impl SharedWorld {
         rules: &Rules,
         seed: u64,
     ) -> Result<Self, Unsuited> {
+        if machine.feeds.is_some() && rules.switch_off.is_some() {
+            return Err(Unsuited::SwitchedBehindFeeds);
+        }
         let names = rules.names.as_deref();
         let assigned = repertoire.assigned(machine, workload.jobs(), names, seed);
         let world = repertoire.world(machine, assigned)?;

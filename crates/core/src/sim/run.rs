@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::{Change, Charges, EnergyByState, Excursions, Record, SiteFigures, Total};
+use super::{
+    Change, Charges, EnergyByState, Excursions, FeedSample, FeedUse, Placed, Record, SiteFigures,
+    Total,
+};
 use crate::ledger::Violation;
 use crate::model::Caps;
 use crate::policy::Predictions;
@@ -62,6 +65,13 @@ pub struct Run {
     pub predictions: Option<Predictions>,
     /// What it cost and emitted, if that was asked for.
     pub charges: Option<Charges>,
+    /// How each feed of the machine was used, where feeds have limits; in the order of
+    /// [`Feeds::all`](crate::machine::Feeds::all).
+    pub feeds: Vec<FeedUse>,
+    /// What the nodes below each feed draw, and its limit, whenever either changes; kept with the power.
+    pub feed_power: Vec<FeedSample>,
+    /// The nodes of each job that started on a machine with feeds; kept with the power.
+    pub placed: Vec<Placed>,
     /// Why it ended before all jobs did, if it did: then no figure says anything about the policy.
     pub stopped: Option<Stopped>,
 }

@@ -1,9 +1,11 @@
 //! What really happens to jobs.
 
+use std::ops::Range;
+
 use crate::job::Job;
 use crate::ledger::Ledger;
-use crate::model::{Caps, Model, OperatingPoint, Outcome};
-use crate::units::{JobId, Span};
+use crate::model::{Caps, Model, NodeCap, OperatingPoint, Outcome};
+use crate::units::{JobId, Span, Watts};
 use crate::world::{Held, NodeTable, World};
 
 /// The source of the truth of a simulation.
@@ -57,6 +59,34 @@ impl<'a> Truth<'a> {
                 world.outcome(id, job, run_time, point, held)
             }
             (Truth::World(world), None) => world.outcome(id, job, run_time, point, Held::Any),
+        }
+    }
+
+    /// Of what a job draws on all of its nodes, what it draws on some of them.
+    pub(super) fn part(
+        self,
+        id: JobId,
+        job: &Job,
+        point: &OperatingPoint,
+        caps: Option<&Caps>,
+        nodes: &[Range<u32>],
+        whole: Watts,
+    ) -> Watts {
+        let drawn =
+            |world: &World, held: Held<'_>| world.outcome(id, job, Span::ZERO, point, held).power;
+        match (self, caps) {
+            (Truth::World(world) | Truth::OnNodes(world, _), Some(caps)) => {
+                let is_part =
+                    |capped: &NodeCap| nodes.iter().any(|one| one.contains(&capped.node.0));
+                let part = Caps::new(caps.iter().filter(is_part).collect());
+                part.map_or(Watts::ZERO, |part| drawn(world, Held::Capped(&part)))
+            }
+            (Truth::OnNodes(world, table), None) => drawn(world, Held::These(nodes, table)),
+            _ => {
+                let count: u32 = nodes.iter().map(|one| one.end - one.start).sum();
+                let part = u128::from(whole.milliwatts()) * u128::from(count);
+                Watts::from_milliwatts((part / u128::from(point.nodes.max(1))) as u64)
+            }
         }
     }
 }

@@ -44,6 +44,12 @@ impl Profiles {
 /// Why applications cannot run on a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsuited {
+    /// Nodes behind feeds are switched off.
+    #[error(
+        "--switch-off does not work on a machine with feeds, because feeds count all their nodes as idle at least; leave \
+        one of them out"
+    )]
+    SwitchedBehindFeeds,
     /// There are none.
     #[error("there are no profiles; import or generate some (busbar profile)")]
     NoProfiles,

@@ -261,7 +261,9 @@ impl Controller {
                 return;
             }
             Err(Rejection::TooManyNodes) => "needs more nodes than the machine has",
-            Err(Rejection::TooMuchPower) => "needs more power than the budget allows",
+            Err(Rejection::TooMuchPower | Rejection::FeedTooSmall { .. }) => {
+                "needs more power than the budget allows"
+            }
         };
         self.stuck.insert(number, why);
         // A job that cannot be queued must not block the other elements.

@@ -66,6 +66,26 @@ impl Picked {
         });
     }
 
+    /// Leaves out free nodes that feeds cannot feed with so much each, until the ledger is looked at again.
+    pub(super) fn leave_out_unfed(&mut self, view: &View<'_>, each: Watts) {
+        let free = self.free.iter().map(|place| self.order[place as usize]);
+        for node in view.ledger.unfed(free, each, false) {
+            self.leave_out(node);
+        }
+    }
+
+    /// How many of the first so many feeds can feed with so much each, if nobody else runs.
+    pub(super) fn fed_alone(&self, view: &View<'_>, count: u32, each: Watts) -> u32 {
+        let first = self.order.iter().take(count as usize).copied();
+        count - view.ledger.unfed(first, each, true).len() as u32
+    }
+
+    fn leave_out(&mut self, node: NodeId) {
+        let place = self.place_of[node.0 as usize];
+        self.free.remove(place..place + 1);
+        self.seen.remove(node.0..node.0 + 1);
+    }
+
     /// How many of the first so many are free.
     pub(super) fn free_of_first(&self, count: u32) -> u32 {
         self.free.count_below(count)
@@ -97,11 +117,7 @@ impl Picked {
 
     /// They are not free any more, unless the ledger says otherwise.
     pub(super) fn take(&mut self, caps: &Caps) {
-        for node in caps.nodes() {
-            let place = self.place_of[node.0 as usize];
-            self.free.remove(place..place + 1);
-            self.seen.remove(node.0..node.0 + 1);
-        }
+        caps.nodes().for_each(|node| self.leave_out(node));
     }
 }
 

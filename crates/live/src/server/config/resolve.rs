@@ -46,6 +46,10 @@ impl Config {
     pub fn resolve_beside(&self, others: u32) -> Result<Resolved, ConfigError> {
         let mut said =
             Machine::from_text(&self.machine).map_err(|why| self.source.error("machine", why))?;
+        if said.feeds.is_some() {
+            let why = "the machine file has [[feed]], and a daemon does not keep the limits of feeds yet; leave them out";
+            return Err(self.source.error("machine", why));
+        }
         let each = self.slurm.others.unwrap_or(said.node_power);
         said.base_power = said.base_power.saturating_add(each * others);
         let profiles = self.open_profiles()?;
