@@ -1,32 +1,32 @@
-//! What the tables say, in sentences: one that can be quoted, and those that explain it.
+//! The result in sentences: one for quoting, and explanations.
 
 use serde::Serialize;
 
 use super::super::choice::{Candidate, choice};
 use super::super::who::signed_time;
-use super::{Answer, Row, Way};
+use super::{Answer, Recorded, Row, Way};
 use crate::report::{human_energy, human_power, human_time, undone};
 
-/// How it is known what the machine draws.
+/// The source of the machine's power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::cli::whatif) enum Basis {
-    /// Somebody described it.
+    /// A machine file.
     MachineFile,
-    /// From what jobs were measured to draw: it draws at least that.
+    /// The measured power of jobs, which is a lower bound.
     Records,
-    /// Nobody knows: a usual value stands in.
+    /// An assumption.
     Assumption,
 }
 
-/// The sentence that the page opens with: what the budget would have done, to be quoted.
+/// The summary sentence at the top of the page, for quoting.
 pub(in crate::cli::whatif) fn lead(answer: &Answer) -> Option<String> {
     let mut said: Vec<String> = answer.cuts.none.iter().cloned().collect();
     said.extend(difference(answer));
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// What the site's own policy would have done under the budget.
+/// The result of the site's own policy under the budget.
 fn difference(answer: &Answer) -> Option<String> {
     let all = &answer.who.as_ref()?.all;
     let (free, site) = (answer.row(Way::Free)?, answer.row(Way::Site)?);
@@ -34,10 +34,10 @@ fn difference(answer: &Answer) -> Option<String> {
     let who = if all.not_run > 0 { "jobs that run with it and without" } else { "jobs" };
     let waits = match signed_time(after - before) {
         none if none == signed_time(0.0) => {
-            format!("{who} would have waited {} in the mean, as without it", human_time(after))
+            format!("{who} would have waited {} on average, as without it", human_time(after))
         }
         difference => format!(
-            "{who} would have waited {} in the mean instead of {} ({difference})",
+            "{who} would have waited {} on average instead of {} ({difference})",
             human_time(after),
             human_time(before)
         ),
@@ -61,14 +61,18 @@ fn difference(answer: &Answer) -> Option<String> {
     let assumed = match answer.basis {
         Basis::MachineFile => "",
         Basis::Records => {
-            " What the machine draws is known only by the measured energy of its jobs."
+            " The power of the machine is known only from the measured energy of its jobs."
         }
         Basis::Assumption => {
-            " What its nodes draw is assumed, so that this is no statement about a limit in watts."
+            " The power of its nodes is assumed, so this says nothing about a limit in watts."
         }
     };
+    let parts = answer.recorded.and_then(Recorded::parts_in_words).map(|parts| {
+        format!(" These waits are simulated on whole nodes and too long, because {parts}.")
+    });
+    let parts = parts.unwrap_or_default();
     Some(format!(
-        "{}, under a budget of {}, {waits}, under the site's own policy ({}): {jobs}, {energies}{}.{assumed}",
+        "{}, under a budget of {}, {waits}, under the site's own policy ({}): {jobs}, {energies}{}.{assumed}{parts}",
         capitalised(&answer.period),
         quoted(answer.budget()),
         site.summary.policy,
@@ -76,7 +80,7 @@ fn difference(answer: &Answer) -> Option<String> {
     ))
 }
 
-/// A budget of several words, as one thing in a sentence.
+/// The name of a budget, quoted if it has several words.
 fn quoted(budget: &str) -> String {
     if budget.contains(' ') { format!("'{budget}'") } else { budget.to_owned() }
 }
@@ -87,16 +91,21 @@ fn capitalised(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// What the table says, in sentences.
+/// The explanations of the table.
 pub(in crate::cli::whatif) fn all(answer: &Answer) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(answer.row(Way::Recorded).map(|row| kept(answer, row)));
     if let (Some(recorded), Some(free)) = (answer.row(Way::Recorded), answer.row(Way::Free))
         && let Some((was, is)) = recorded.summary.mean_wait_s.zip(free.summary.mean_wait_s)
     {
+        let parts = answer.recorded.and_then(Recorded::parts_in_words);
+        let why = match parts {
+            Some(parts) => format!("which gives each job whole nodes, although {parts}"),
+            None => "which does not know the site's priorities, limits and failures".to_owned(),
+        };
         said.push(format!(
-            "Without a budget, the simulated mean wait is {} where the records have {}. That is how far the \
-             simulation is from this site, which has priorities, limits and failures of its own.",
+            "Without a budget, the simulated mean wait is {}, and the recorded one is {}. The difference shows \
+            the error of the simulation, {why}.",
             human_time(is),
             human_time(was)
         ));
@@ -116,8 +125,8 @@ pub(in crate::cli::whatif) fn all(answer: &Answer) -> Vec<String> {
     if let Some(worst) = worst {
         let names: Vec<&str> = over.iter().map(|row| row.summary.policy.as_str()).collect();
         said.push(format!(
-            "{} would have drawn more than the budget at times, by {} at most: some jobs draw more than was expected \
-             of them. --guard keeps a share of the budget in reserve for that.",
+            "{} would have exceeded the budget at times, by {} at most, because some jobs draw more than \
+            expected. --guard keeps a share of the budget in reserve for that.",
             names.join(", "),
             human_power(worst)
         ));
@@ -125,41 +134,42 @@ pub(in crate::cli::whatif) fn all(answer: &Answer) -> Vec<String> {
     said
 }
 
-/// Whether what happened was within the budget, as far as that is known.
+/// Whether the recorded past was within the budget, if that is known.
 fn kept(answer: &Answer, recorded: &Row) -> String {
     let s = &recorded.summary;
     if answer.basis == Basis::Assumption {
-        return "Whether the machine was within the budget is not known: what its nodes draw is assumed. A machine file \
-                (--machine) says what they draw."
+        return "It is unknown whether the machine was within the budget, because the power of its nodes is \
+        assumed. A machine file (--machine) gives it."
             .to_owned();
     }
-    let is_floor = answer.basis == Basis::Records || answer.start_unknown > 0;
-    let why = match (answer.basis, answer.start_unknown) {
+    let start_unknown = answer.recorded.map_or(0, |recorded| recorded.start_unknown);
+    let is_floor = answer.basis == Basis::Records || start_unknown > 0;
+    let why = match (answer.basis, start_unknown) {
         (Basis::Records, _) => {
-            "what idle nodes and the rest of the machine draw is not in the records"
+            "the records do not contain the power of idle nodes and of the rest of the machine"
         }
         (_, 0) => "",
         _ => "jobs without a recorded start are not counted",
     };
     match (s.over_budget_s > 0.0, is_floor) {
         (true, false) => format!(
-            "As it was, the machine would have drawn more than the budget for {} in {} stretch{}, by {} at most.",
+            "As recorded, the machine would have exceeded the budget for {} in {} stretch{}, by {} at most.",
             human_time(s.over_budget_s),
             s.excursions,
             if s.excursions == 1 { "" } else { "es" },
             human_power(s.worst_excursion_w)
         ),
         (true, true) => format!(
-            "As it was, the machine would have drawn more than the budget for at least {}, by at least {} at the worst; {why}.",
+            "As recorded, the machine would have exceeded the budget for at least {}, by a peak of at least {}; {why}.",
             human_time(s.over_budget_s),
             human_power(s.worst_excursion_w)
         ),
         (false, false) => {
-            "As it was, the machine stayed within the budget at all times.".to_owned()
+            "As recorded, the machine stayed within the budget at all times.".to_owned()
         }
         (false, true) => format!(
-            "As it was, what is known to have been drawn, {} at most, was within the budget; {why}, so that more may have \
-             been drawn.",
+            "As recorded, the known power, {} at most, was within the budget; {why}, so the real power may have \
+            been higher.",
             human_power(s.site_peak_w.unwrap_or(s.peak_power_w))
         ),
     }
