@@ -49,6 +49,8 @@ mod recaps;
 mod rmap;
 mod shards;
 mod share;
+#[cfg(feature = "slurm")]
+mod site;
 #[cfg(all(feature = "agent", feature = "slurm"))]
 mod slurm;
 mod solve;
