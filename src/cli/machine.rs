@@ -22,7 +22,7 @@ pub(super) enum Command {
     Init(Box<init::Arguments>),
     Check(check::Arguments),
     Show(show::Arguments),
-    Import(import::Arguments),
+    Import(Box<import::Arguments>),
     Generate(Generate),
 }
 

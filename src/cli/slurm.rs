@@ -55,7 +55,7 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
 /// The cluster to use.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
-struct Where {
+pub(super) struct Where {
     /// The cluster's slurm.conf [default: $SLURM_CONF, or Slurm's own default]
     #[arg(long, value_name = "PATH")]
     conf: Option<PathBuf>,
@@ -71,7 +71,7 @@ struct Where {
 }
 
 impl Where {
-    fn commands(&self) -> Commands {
+    pub(super) fn commands(&self) -> Commands {
         let mut programs = Programs::default().with_patience(Duration::from_secs(self.timeout));
         if let Some(conf) = &self.conf {
             programs = programs.with_conf(conf);

@@ -6,7 +6,10 @@ use std::process::{Command, Output};
 
 #[test]
 fn sessions() {
-    trycmd::TestCases::new().case("tests/cmd/*.trycmd").case("tests/cmd/*.toml");
+    let cases = trycmd::TestCases::new();
+    cases.case("tests/cmd/*.trycmd").case("tests/cmd/*.toml");
+    #[cfg(feature = "slurm")]
+    cases.case("tests/cmd/slurm/*.trycmd");
 }
 
 fn busbar(arguments: &[&str], folder: &Path) -> Output {

@@ -50,6 +50,8 @@ mod recaps;
 mod rmap;
 mod shards;
 mod share;
+#[cfg(feature = "slurm")]
+mod site;
 #[cfg(all(feature = "agent", feature = "slurm"))]
 mod slurm;
 mod solve;

@@ -13,13 +13,13 @@ use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, RunContext, Summary, TaskFigures};
 use crate::model::Model;
-use crate::policy::{Accuracy, BuildContext, Policy, PolicySpec, Recorded, plain};
-use crate::sim::{Events, Outages, Progress, Run, Simulation};
+use crate::policy::{Accuracy, BuildContext, Policy, PolicySpec, plain};
+use crate::sim::{Events, Outages, Progress, Recorded, Run, Simulation};
 use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
-use crate::units::{Share, Span};
+use crate::units::{JobId, Share, Span};
 use crate::workload::Workload;
-use crate::world::World;
+use crate::world::{Held, World};
 
 /// One policy on one workload.
 #[derive(Clone)]
@@ -160,13 +160,23 @@ impl<'a> Scenario<'a> {
         Simulated { run, plain_bsld: measured.get() }
     }
 
-    /// What really happened, whatever the policy and the budget: jobs start when their log says so. What they draw
-    /// is held against the budget. Jobs of which the log does not say when they started never start; nothing if it
-    /// does not say it of any.
-    pub fn recorded(&self) -> Option<Run> {
-        let mut recorded = Recorded::new(self.workload.recorded_starts()?);
+    /// What really happened, whatever the policy and the budget: jobs start and end when their log says so, and what they
+    /// draw is held against the budget. Nothing if the log does not say of any job when it started.
+    pub fn recorded(&self) -> Option<Recorded> {
+        let added = |id: JobId| {
+            let (job, run_time) = (&self.workload.jobs()[id.index()], self.workload.run_time(id));
+            let point = self.model.nominal(id, job);
+            let outcome = match self.world {
+                Some(world) => world.outcome(id, job, run_time, &point, Held::Any),
+                None => self.truth.unwrap_or(self.model).outcome(id, job, run_time, &point),
+            };
+            outcome.power
+        };
         let simulation = self.simulation_on(self.machine).bound(self.budget.clone());
-        Some(self.run_under(simulation, &mut recorded, &mut |_| ControlFlow::Continue(())))
+        simulation
+            .keep_power(self.keep_power)
+            .tariff(&self.tariff, self.windows.as_ref())
+            .recorded(&added)
     }
 
     /// Runs a simulation with what it has in common with all others of this scenario.

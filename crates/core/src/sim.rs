@@ -10,7 +10,7 @@
 //! [`Workload::raise_estimates`].
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::ops::{ControlFlow, Range};
 
 use crate::budget::{Budget, EnergyBudget};
@@ -31,6 +31,7 @@ mod feeds;
 mod meter;
 mod outage;
 mod record;
+mod recorded;
 mod run;
 mod site;
 mod states;
@@ -43,6 +44,7 @@ pub use feeds::{FeedSample, FeedUse, Placed};
 pub use meter::Excursions;
 pub use outage::{Outage, Outages};
 pub use record::{Record, State};
+pub use recorded::Recorded;
 pub use run::{Capping, PowerSample, Run, Stopped};
 pub use site::SiteFigures;
 pub use states::EnergyByState;
@@ -334,38 +336,14 @@ impl<'a> Engine<'a> {
             over: 0,
             keeps_power: simulation.keeps_power,
             run: Run {
-                records: Vec::new(),
-                begin,
-                end: begin,
-                peak: Watts::ZERO,
-                peak_held: Watts::ZERO,
-                energy: Joules::ZERO,
-                energy_by_state: EnergyByState::default(),
-                site: None,
                 node_stops: simulation.switch_off.map(|_| 0),
-                excursions: Excursions::default(),
-                turns: 0,
-                decisions: 0,
-                violations: 0,
-                first_violations: Vec::new(),
                 // Mostly a change where a job starts and one where it ends. A list that has the room from the
                 // beginning is not copied on its way, and room that is not used takes no memory.
                 power: Vec::with_capacity(match simulation.keeps_power {
                     true => 2 * workload.jobs().len(),
                     false => 0,
                 }),
-                unfinished: 0,
-                consumed: None,
-                changes: Vec::new(),
-                starts: Vec::new(),
-                totals: HashMap::new(),
-                cappings: Vec::new(),
-                predictions: None,
-                charges: None,
-                feeds: Vec::new(),
-                feed_power: Vec::new(),
-                placed: Vec::new(),
-                stopped: None,
+                ..Run::beginning(begin)
             },
         }
     }

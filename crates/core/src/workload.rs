@@ -10,10 +10,14 @@ use crate::machine::Machine;
 use crate::units::{Instant, JobId, Span};
 
 mod partitions;
+mod placed;
 mod power;
 
 pub use partitions::{PartitionError, Partitions, Selection};
+pub use placed::Placed;
 pub use power::MeasuredPower;
+
+use placed::AllPlaced;
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug)]
@@ -25,6 +29,7 @@ pub struct Workload {
     waits: Vec<i32>,
     /// What each job drew, by the same index; empty if that was not measured.
     powers: Vec<Option<MeasuredPower>>,
+    placed: AllPlaced,
     partitions: Partitions,
     selection: Option<Selection>,
     processors: Option<u32>,
@@ -81,6 +86,7 @@ impl Workload {
             run_times,
             waits,
             powers,
+            placed: AllPlaced::default(),
             partitions,
             selection: None,
             processors: None,
@@ -262,6 +268,9 @@ impl Workload {
         self.waits.drain(..start.min(self.waits.len()));
         self.powers.truncate(end);
         self.powers.drain(..start.min(self.powers.len()));
+        let placed = &mut self.placed.of_jobs;
+        placed.truncate(end);
+        placed.drain(..start.min(placed.len()));
         let partitions = &mut self.partitions.of_jobs;
         partitions.truncate(end);
         partitions.drain(..start.min(partitions.len()));
@@ -281,6 +290,7 @@ impl Workload {
         retain(&mut self.run_times, keep());
         retain(&mut self.waits, keep());
         retain(&mut self.powers, keep());
+        retain(&mut self.placed.of_jobs, keep());
         retain(&mut self.partitions.of_jobs, keep());
     }
 

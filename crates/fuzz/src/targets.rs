@@ -23,6 +23,7 @@ use busbar::slurm::json::Answer;
 use busbar::slurm::program::Programs;
 use busbar::slurm::record::{Recording, format};
 use busbar::slurm::rest::{Address, Rest};
+use busbar::slurm::site::SiteReader;
 use busbar::slurm::{tasks as slurm_tasks, text as slurm_text, version as slurm_version, words};
 use busbar::solve::file::{Program, lp};
 use busbar::tariff::{parse_carbon, parse_outdoor, parse_price};
@@ -88,6 +89,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "slurm-jobs", examples: slurm_jobs, run: slurm_job_list },
     Target { name: "slurm-texts", examples: slurm_texts, run: slurm_listings },
     Target { name: "slurm-json", examples: slurm_answers, run: slurm_answer },
+    Target { name: "slurm-site", examples: slurm_sites, run: slurm_site },
     Target { name: "slurm-recording", examples: slurm_indices, run: slurm_recording },
     Target { name: "slurmrestd", examples: rest_answers, run: rest_answer },
     Target { name: "slurm-words", examples: slurm_phrases, run: slurm_words },
@@ -776,6 +778,23 @@ fn slurm_answer(_: &Place, input: &[u8]) -> String {
         let nodes = answer.nodes().map(|nodes| listed(&nodes.read, &nodes.unread));
         let _ = (answer.partitions(), answer.licences(), answer.reservations());
         jobs.and(nodes).map(|_| ())
+    })
+}
+
+fn slurm_sites() -> Vec<Vec<u8>> {
+    let recorded =
+        files(&[RECORDED], &["nodes.txt", "partitions.txt", "nodes.json", "partitions.json"]);
+    let configuration = "ClusterName=alps\nNodeName=DEFAULT CPUs=64 RealMemory=1000\nNodeName=c[1-9] Feature=ib \\\n  Gres=gpu:2\n\
+        NodeSet=fast Feature=ib\nPartitionName=all Nodes=ALL\nPartitionName=fast Nodes=fast\nSwitchName=s1 Nodes=c[1-4]\n\
+        NodeName=c1 Name=gpu Type=a100 File=/dev/nvidia[0-1]\n";
+    [recorded, vec![configuration.as_bytes().to_vec()]].concat()
+}
+
+fn slurm_site(_: &Place, input: &[u8]) -> String {
+    text(input, |text| {
+        let mut reader = SiteReader::default();
+        reader.read("a description", text)?;
+        reader.finish(&[]).map(|_| ())
     })
 }
 

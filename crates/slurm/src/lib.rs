@@ -14,6 +14,7 @@
 //!   [`rest`] one through slurmrestd; both are a [`Cluster`](cluster::Cluster).
 //! - [`setup`] prints what a site must install, [`check`] says what is missing there, [`release_all`]
 //!   gives everything back to Slurm.
+//! - [`site`] is which nodes and partitions a site has, from what Slurm prints or from its configuration.
 //! - [`lab`] is a private Slurm on this machine, for tests and demonstrations.
 //!
 //! The crate depends on no other part of Busbar. It takes no decisions.
@@ -33,6 +34,7 @@ pub mod record;
 pub mod release_all;
 pub mod rest;
 pub mod setup;
+pub mod site;
 pub mod tasks;
 pub mod text;
 pub mod unread;

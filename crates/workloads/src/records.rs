@@ -4,7 +4,7 @@
 //! neither much time nor much memory. What comes out is an [`Import`]: the runs that happened, in submit order,
 //! from which a [log](super::swf) is written, with the [power](super::power) of jobs where the records have it.
 //!
-//! - `line` hands out lines, `time` and `quantity` read what stands in them, `name` numbers names;
+//! - `line` hands out lines, `time` and `quantity` read what stands in them, `name` and `node_list` number names;
 //! - `sacct`, `pbs`, `lsf` and `dataset` know one layout each and turn a line into an `Entry`; `sacct::json` does so
 //!   with a job of a dump in JSON;
 //! - `collector` makes runs of entries, by rules that are the same for all layouts; `twice` tells times apart that clocks
@@ -26,6 +26,7 @@ mod layouts;
 mod line;
 mod lsf;
 mod name;
+mod node_list;
 mod nodes;
 mod options;
 mod pbs;

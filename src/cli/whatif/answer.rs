@@ -20,6 +20,7 @@ use crate::experiment::assumptions::assumptions;
 use crate::experiment::compared::Runs;
 use crate::experiment::recorded::{self, RecordedRun};
 use crate::experiment::run::Results;
+use crate::machine::Machine;
 use crate::metrics::{By, Summary};
 use crate::report::digest::Digest;
 use crate::report::html::{Aside, Beside, page_with};
@@ -59,13 +60,75 @@ impl Way {
     }
 }
 
+/// What is known of the recorded jobs beside their figures.
+#[derive(Clone, Copy)]
+pub(super) struct Recorded {
+    /// Jobs whose starts are known.
+    pub(super) jobs: u64,
+    pub(super) start_unknown: u64,
+    /// Jobs that did not have all processors of their nodes.
+    pub(super) on_parts: u64,
+    /// Jobs whose nodes are not named.
+    unnamed: u64,
+    /// The most nodes that were busy at once.
+    most_nodes: u64,
+}
+
+impl Recorded {
+    /// How many jobs ran on parts of nodes, in words, if that is enough to make simulated waits on whole nodes too long.
+    pub(super) fn parts_in_words(self) -> Option<String> {
+        let share = self.on_parts as f64 / self.jobs.max(1) as f64;
+        (share >= 0.01).then(|| format!("{:.0} % of the jobs ran on parts of nodes", share * 100.0))
+    }
+
+    /// How the recorded past of this many jobs is added up, and what of it does not fit the machine.
+    fn notes(self, machine: &Machine, jobs: usize) -> Vec<String> {
+        let Recorded { jobs: known, start_unknown, on_parts, unnamed, most_nodes } = self;
+        let counted = match unnamed {
+            0 => String::new(),
+            _ if unnamed == known => {
+                "; the nodes have no names in the log, so as few are busy as have the processors that jobs held"
+                    .to_owned()
+            }
+            some => format!(
+                "; the nodes of {some} jobs have no names in the log, so as few are busy for these jobs as have the \
+                 processors that they held"
+            ),
+        };
+        let mut notes = vec![format!(
+            "'as recorded' is added up from the log and not simulated: a node draws its idle power once, and each job adds \
+             its measured power beyond that or, if it was not measured, its processors' part of what its application \
+             adds on whole nodes{counted}"
+        )];
+        if start_unknown > 0 {
+            notes.push(format!(
+                "jobs without a recorded start: {start_unknown} of {jobs}; 'as recorded' excludes them and their energy"
+            ));
+        }
+        if on_parts > 0 {
+            notes.push(format!(
+                "{on_parts} of {jobs} jobs ran on parts of nodes, which they could share; the simulated policies give each \
+                 job whole nodes, and so overstate waits"
+            ));
+        }
+        if most_nodes > machine.nodes.into() {
+            notes.push(format!(
+                "{most_nodes} nodes were busy at once, but the machine has {}; --machine names one that has them, and \
+                 --partition takes the jobs of a part",
+                machine.nodes
+            ));
+        }
+        notes
+    }
+}
+
 /// The whole answer.
 pub(super) struct Answer {
     budget: String,
     workload: String,
     pub(super) basis: Basis,
-    pub(super) start_unknown: u64,
-    late: Option<(u64, f64)>,
+    /// What is known of the recorded jobs, if the log says when they started.
+    pub(super) recorded: Option<Recorded>,
     pub(super) rows: Vec<Row>,
     cannot: Vec<Absent>,
     pub(super) who: Option<Who>,
@@ -99,8 +162,13 @@ impl Answer {
             summary: digest.summary.clone(),
             digest,
         };
-        let start_unknown = recorded.as_ref().map_or(0, |run| run.start_unknown);
-        let late = recorded.as_ref().map(|run| (run.late, run.latest.secs_f64()));
+        let known = recorded.as_ref().map(|run| Recorded {
+            jobs: run.jobs(),
+            start_unknown: run.start_unknown,
+            on_parts: run.on_parts,
+            unnamed: run.unnamed,
+            most_nodes: run.most_nodes,
+        });
         let mut rows: Vec<Row> = recorded
             .into_iter()
             .map(|run| row(Way::Recorded, recorded::NAME.to_owned(), run.digest))
@@ -144,8 +212,7 @@ impl Answer {
             budget: checked.experiment.budget_name(0),
             workload: checked.experiment.workload_name(0),
             basis,
-            start_unknown,
-            late,
+            recorded: known,
             rows,
             cannot: checked.absent(tried),
             who,
@@ -167,22 +234,12 @@ impl Answer {
         let mut notes: Vec<String> = Vec::new();
         notes.extend(self.past.taken.as_ref().and_then(|taken| taken.left_out()));
         let jobs = self.jobs.jobs().len();
-        match (self.late, self.start_unknown) {
-            (None, _) => notes.push(
+        match self.recorded {
+            None => notes.push(
                 "the log does not say when jobs started, so the simulation cannot be compared with it"
                     .to_owned(),
             ),
-            (Some(_), 0) => {}
-            (Some(_), unknown) => notes.push(format!(
-                "jobs without a recorded start: {unknown} of {jobs}; 'as recorded' excludes them and their energy"
-            )),
-        }
-        if let Some((late, latest)) = self.late.filter(|(late, _)| *late > 0) {
-            notes.push(format!(
-                "{late} jobs start up to {} later than in the records: Busbar allocates whole nodes, and their \
-                nodes are not free at the recorded time",
-                human_time(latest)
-            ));
+            Some(recorded) => notes.extend(recorded.notes(checked.machine(0, 0), jobs)),
         }
         notes.extend(self.cuts.never.iter().cloned());
         if arguments.tariff.window == Some(WindowSpec::Cuts) && self.cuts.is_constant {
@@ -323,7 +380,8 @@ impl Answer {
             "lead": sentences::lead(self),
             "machine": self.machine,
             "records": self.past.taken,
-            "start_unknown": self.late.map(|_| self.start_unknown),
+            "start_unknown": self.recorded.map(|recorded| recorded.start_unknown),
+            "jobs_on_parts_of_nodes": self.recorded.map(|recorded| recorded.on_parts),
             "no_cut": self.cuts.none,
             "rows": self.rows,
             "waits": who.map(|(who, runs)| who.json(runs)),

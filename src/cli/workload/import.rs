@@ -15,7 +15,7 @@ use crate::workload::{FileKind, power};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sacct -a -D -P -S 2024-01-01 -E 2024-02-01 -o JobIDRaw,JobID,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,\
-Timelimit,NNodes,AllocCPUS,ConsumedEnergyRaw,JobName > january.txt
+Timelimit,NNodes,AllocCPUS,AllocTRES,NodeList,Reservation,ConsumedEnergyRaw,JobName > january.txt
   busbar workload import january.txt --zone Europe/Berlin --out january.swf
   sacct -a -D --json -S 2024-01-01 -E 2024-02-01 | busbar workload import - --out january.swf
   busbar workload import /var/spool/pbs/server_priv/accounting/202401* --out january.swf.gz --anonymise")]

@@ -93,6 +93,39 @@ pub enum Stopped {
 }
 
 impl Run {
+    /// A run in which nothing has happened yet.
+    pub(super) fn beginning(begin: Instant) -> Self {
+        Run {
+            records: Vec::new(),
+            begin,
+            end: begin,
+            peak: Watts::ZERO,
+            peak_held: Watts::ZERO,
+            energy: Joules::ZERO,
+            energy_by_state: EnergyByState::default(),
+            site: None,
+            node_stops: None,
+            excursions: Excursions::default(),
+            turns: 0,
+            decisions: 0,
+            violations: 0,
+            first_violations: Vec::new(),
+            power: Vec::new(),
+            unfinished: 0,
+            consumed: None,
+            changes: Vec::new(),
+            starts: Vec::new(),
+            totals: HashMap::new(),
+            cappings: Vec::new(),
+            predictions: None,
+            charges: None,
+            feeds: Vec::new(),
+            feed_power: Vec::new(),
+            placed: Vec::new(),
+            stopped: None,
+        }
+    }
+
     /// A decision was refused.
     pub(super) fn note(&mut self, now: Instant, violation: Violation) {
         self.violations += 1;

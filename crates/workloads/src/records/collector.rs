@@ -5,6 +5,7 @@ use super::error::{Defect, shown};
 use super::id::Id;
 use super::intake::RecordIntake;
 use super::name::{Kind, NameTable, application};
+use super::node_list::NodeLists;
 use super::run::{Ending, Marks, Run};
 use super::time::{Clock, Moment};
 use super::twice::{Times, tell};
@@ -83,6 +84,7 @@ pub(super) struct Collector {
     pub(super) runs: Vec<Run>,
     pub(super) loose: Vec<LooseSteps>,
     pub(super) names: NameTable,
+    pub(super) node_lists: NodeLists,
     pub(super) intake: RecordIntake,
     pub(super) clock: Clock,
     latest: Option<Latest>,
@@ -94,6 +96,7 @@ impl Collector {
             runs: Vec::new(),
             loose: Vec::new(),
             names: NameTable::default(),
+            node_lists: NodeLists::default(),
             intake: RecordIntake::default(),
             clock,
             latest: None,
@@ -146,7 +149,6 @@ impl Collector {
             // Seconds are rounded here and there.
             elapsed_differs: entry.elapsed.is_some_and(|elapsed| elapsed.abs_diff(run_time) > 1),
             size_from_nodes: entry.processors.is_none(),
-            reserved: entry.is_reserved,
             power_unreadable: entry.measured == Measured::Unreadable,
         };
         let (mean_mw, peak_mw, is_of_nodes) = power(entry.measured, run_time);
@@ -156,6 +158,7 @@ impl Collector {
             (Kind::Application, application(entry.job_name)),
             (Kind::Queue, entry.queue),
             (Kind::Partition, entry.partition),
+            (Kind::Reservation, entry.reservation),
         ];
         let names = names.map(|(kind, name)| self.names.number(kind, name));
         if let Some(latest) = &mut self.latest {
@@ -170,6 +173,9 @@ impl Collector {
             limit: entry.limit.unwrap_or(0),
             processors,
             nodes: entry.nodes.unwrap_or(0),
+            node_list: self.node_lists.number(entry.node_list, entry.nodes),
+            gpus: entry.gpus.unwrap_or(0),
+            memory_mib: entry.memory_mib.unwrap_or(0),
             names,
             mean_mw,
             peak_mw,

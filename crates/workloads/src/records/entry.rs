@@ -49,9 +49,16 @@ pub(super) struct Entry<'a> {
     pub(super) limit: Option<u32>,
     pub(super) processors: Option<u32>,
     pub(super) nodes: Option<u32>,
+    /// Which nodes, as the batch system writes lists of them; empty if the record does not say.
+    pub(super) node_list: &'a [u8],
+    /// GPUs in all.
+    pub(super) gpus: Option<u32>,
+    /// Memory in all, in MiB.
+    pub(super) memory_mib: Option<u64>,
     /// Whether the record says that it had its nodes for itself.
     pub(super) is_exclusive: bool,
-    pub(super) is_reserved: bool,
+    /// The reservation that it ran in; empty if it ran in none.
+    pub(super) reservation: &'a [u8],
     pub(super) user: &'a [u8],
     pub(super) group: &'a [u8],
     pub(super) job_name: &'a [u8],
@@ -75,8 +82,11 @@ impl Entry<'_> {
             limit: None,
             processors: None,
             nodes: None,
+            node_list: b"",
+            gpus: None,
+            memory_mib: None,
             is_exclusive: false,
-            is_reserved: false,
+            reservation: b"",
             user: b"",
             group: b"",
             job_name: b"",

@@ -9,18 +9,20 @@ use super::format::Format;
 use super::id::Id;
 use super::intake::RecordIntake;
 use super::name::{Kind, NameTable};
+use super::node_list::NodeLists;
 use super::options::Options;
 use super::run::Run;
 use crate::power::write_power;
 use crate::swf;
 use busbar_core::spelling::hint;
-use busbar_core::workload::MeasuredPower;
+use busbar_core::workload::{MeasuredPower, Placed};
 
 /// Runs that happened, made of a site's records.
 #[derive(Clone, Debug)]
 pub struct Import {
     runs: Vec<Run>,
     names: NameTable,
+    node_lists: NodeLists,
     intake: RecordIntake,
     formats: Vec<Format>,
     files: Vec<String>,
@@ -52,7 +54,7 @@ impl Import {
         if options.is_strict && count > 0 {
             return Err(ImportError::Duplicates { count });
         }
-        let Collector { mut runs, mut names, mut intake, clock, .. } = collector;
+        let Collector { mut runs, mut names, node_lists, mut intake, clock, .. } = collector;
         let times = clock.counts();
         (intake.local_times, intake.offset_times) = (times.local, times.with_offset);
         intake.twice_times = times.twice.saturating_sub(intake.twice_told);
@@ -80,6 +82,7 @@ impl Import {
         Ok(Import {
             runs,
             names,
+            node_lists,
             intake,
             formats,
             files,
@@ -93,6 +96,17 @@ impl Import {
     /// The runs, in submit order.
     pub fn runs(&self) -> &[Run] {
         &self.runs
+    }
+
+    /// The names of all nodes that the records name, by their numbers.
+    pub fn node_names(&self) -> Vec<String> {
+        self.node_lists.names()
+    }
+
+    /// Which nodes a run was on, by their numbers; nothing if the records do not name them.
+    pub fn node_list(&self, run: &Run) -> Option<&[u32]> {
+        let list = run.placed().list?;
+        self.node_lists.all().get(list as usize).map(|nodes| &**nodes)
     }
 
     /// What became of the records.
@@ -210,6 +224,14 @@ impl Import {
             let powers: HashMap<u64, MeasuredPower> = self.powers().collect();
             log.workload.set_powers(|job| powers.get(&job.number).copied());
         }
+        let on_nodes = self.runs.iter().filter(|run| run.nodes > 0);
+        let placed: HashMap<u64, Placed> =
+            on_nodes.map(|run| (run.number(), run.placed())).collect();
+        if !placed.is_empty() {
+            log.workload.set_placed(self.node_lists.all().to_vec(), |job| {
+                placed.get(&job.number).copied().unwrap_or_default()
+            });
+        }
         Ok(log)
     }
 
@@ -280,7 +302,8 @@ fn count_marks(runs: &[Run], intake: &mut RecordIntake) {
         intake.submit_moved += u64::from(marks.submit_moved);
         intake.elapsed_differs += u64::from(marks.elapsed_differs);
         intake.size_from_nodes += u64::from(marks.size_from_nodes);
-        intake.reserved += u64::from(marks.reserved);
+        intake.reserved += u64::from(run.names[Kind::Reservation as usize] > 0);
+        intake.with_node_names += u64::from(run.node_list > 0);
         intake.power_unreadable += u64::from(marks.power_unreadable);
     }
 }

@@ -61,6 +61,8 @@ pub struct RecordIntake {
     pub exclusive: u64,
     /// Runs in a reservation of nodes.
     pub reserved: u64,
+    /// Runs whose nodes are named.
+    pub with_node_names: u64,
     /// Runs with measured power.
     pub with_power: u64,
     /// Runs whose energy is not theirs alone, since they shared their nodes.
@@ -146,6 +148,7 @@ impl RecordIntake {
             (self.exclusive, "on whole nodes"),
             (self.shared, "on parts of nodes"),
             (self.reserved, "in a reservation"),
+            (self.with_node_names, "with the names of their nodes"),
             (self.with_power, "with measured power"),
             (self.power_of_others, "power unknown, energy of shared nodes"),
             (self.power_unreadable, "power unknown, value not readable"),

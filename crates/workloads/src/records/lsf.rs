@@ -164,7 +164,7 @@ impl<'a> Finish<'a> {
         entry.group = &self.project;
         entry.job_name = &self.name;
         entry.queue = &self.queue;
-        entry.is_reserved = !self.reservation.is_empty();
+        entry.reservation = &self.reservation;
         Ok(entry)
     }
 }

@@ -18,12 +18,20 @@ pub enum Kind {
     Queue,
     /// The part of the machine.
     Partition,
+    /// The reservation, which no log has a field for.
+    Reservation,
 }
 
 impl Kind {
     /// All kinds, in the order of a log's fields.
-    pub const ALL: [Kind; 5] =
-        [Kind::User, Kind::Group, Kind::Application, Kind::Queue, Kind::Partition];
+    pub const ALL: [Kind; 6] = [
+        Kind::User,
+        Kind::Group,
+        Kind::Application,
+        Kind::Queue,
+        Kind::Partition,
+        Kind::Reservation,
+    ];
 
     /// What a name of this kind is called in a table.
     pub fn word(self) -> &'static str {
@@ -33,6 +41,7 @@ impl Kind {
             Kind::Application => "executable",
             Kind::Queue => "queue",
             Kind::Partition => "partition",
+            Kind::Reservation => "reservation",
         }
     }
 }

@@ -143,7 +143,7 @@ impl<'a> Attributes<'a> {
         entry.nodes = count(self.node_count).or(hosts.nodes);
         entry.processors = count(self.processors).or(hosts.processors);
         entry.is_exclusive = memchr::memmem::find(self.place, b"excl").is_some();
-        entry.is_reserved = !self.reservation.is_empty();
+        entry.reservation = self.reservation;
         entry.user = self.user;
         // An account that nobody named is written like this.
         let is_account = !self.account.is_empty() && self.account != b"_pbs_project_default";

@@ -42,6 +42,22 @@ pub(super) fn scaled(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
+/// Memory as Slurm writes it, in MiB, rounded down: `8000M`, `1.5G`, where a thousand is 1024. Without a unit it is in MiB.
+pub(super) fn mebibytes(text: &[u8]) -> Option<u64> {
+    let (digits, factor, divisor) = match text.split_last()? {
+        (b'K', digits) => (digits, 1, 1024),
+        (b'M', digits) => (digits, 1, 1),
+        (b'G', digits) => (digits, 1024, 1),
+        (b'T', digits) => (digits, 1024 * 1024, 1),
+        (b'P', digits) => (digits, 1024 * 1024 * 1024, 1),
+        _ => (text, 1, 1),
+    };
+    // In millionths, so that decimals count.
+    let millionths = scaled(&[digits, b"M"].concat())?;
+    let all = u128::from(millionths) * factor / (1_000_000 * divisor);
+    u64::try_from(all).ok()
+}
+
 /// A length of time in seconds: `[days-][hours:]minutes:seconds[.fraction]`, or seconds alone. A fraction is cut
 /// off.
 pub(super) fn seconds(text: &[u8]) -> Option<u32> {
@@ -96,6 +112,14 @@ mod tests {
         }
         assert_eq!(read("9223372036854775807P"), None);
         assert_eq!((count(b"0"), count(b"4294967296"), count(b"7")), (None, None, Some(7)));
+    }
+
+    #[test]
+    fn memory_in_mebibytes() {
+        let read = |text: &str| mebibytes(text.as_bytes());
+        assert_eq!([read("8000M"), read("8G"), read("1.5G")], [Some(8000), Some(8192), Some(1536)]);
+        assert_eq!([read("2T"), read("2048K"), read("7")], [Some(2 << 20), Some(2), Some(7)]);
+        assert_eq!([read(""), read("M"), read("-1G"), read("99999999999999999P")], [None; 4]);
     }
 
     #[test]

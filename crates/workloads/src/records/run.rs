@@ -4,7 +4,7 @@ use super::label::Label;
 use super::name::Kind;
 use crate::swf;
 use busbar_core::units::{Span, Watts};
-use busbar_core::workload::MeasuredPower;
+use busbar_core::workload::{MeasuredPower, Placed};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,10 @@ pub struct Run {
     pub(super) limit: u32,
     pub(super) processors: u32,
     pub(super) nodes: u32,
+    /// Which list of nodes, from 1.
+    pub(super) node_list: u32,
+    pub(super) gpus: u32,
+    pub(super) memory_mib: u64,
     pub(super) names: [u32; Kind::ALL.len()],
     pub(super) mean_mw: u64,
     pub(super) peak_mw: u64,
@@ -48,7 +52,6 @@ pub(super) struct Marks {
     pub(super) submit_moved: bool,
     pub(super) elapsed_differs: bool,
     pub(super) size_from_nodes: bool,
-    pub(super) reserved: bool,
     pub(super) power_unreadable: bool,
 }
 
@@ -93,6 +96,21 @@ impl Run {
         (self.nodes > 0).then_some(self.nodes)
     }
 
+    /// GPUs that it held, if the records say so.
+    pub fn gpus(&self) -> Option<u32> {
+        (self.gpus > 0).then_some(self.gpus)
+    }
+
+    /// Memory that it held on all its nodes together, in MiB, if the records say so.
+    pub fn memory_mib(&self) -> Option<u64> {
+        (self.memory_mib > 0).then_some(self.memory_mib)
+    }
+
+    /// Its name of a kind: a place among the [names](super::NameTable::of) of the import, if it has one.
+    pub fn name_of(&self, kind: Kind) -> Option<usize> {
+        (self.names[kind as usize] as usize).checked_sub(1)
+    }
+
     /// How it ended.
     pub fn ending(&self) -> Ending {
         self.ending
@@ -102,6 +120,11 @@ impl Run {
     pub fn power(&self) -> Option<MeasuredPower> {
         let known = |milliwatts: u64| (milliwatts > 0).then(|| Watts::from_milliwatts(milliwatts));
         MeasuredPower::new(known(self.mean_mw), known(self.peak_mw))
+    }
+
+    /// Which nodes it was on, as far as the records say so.
+    pub(super) fn placed(&self) -> Placed {
+        Placed { nodes: self.nodes, list: self.node_list.checked_sub(1) }
     }
 
     /// The number of a name, if there was one.

@@ -16,7 +16,7 @@ use super::entry::{Entry, Measured, State};
 use super::error::{Defect, shown};
 use super::id::Id;
 use super::label::{Label, Notation};
-use super::quantity::{among, count, scaled, seconds, whole};
+use super::quantity::{among, count, mebibytes, scaled, seconds, whole};
 use super::reader::{Read, Reader, Trouble};
 use super::run::Ending;
 use heading::COLUMNS;
@@ -134,7 +134,10 @@ impl<'a> Record<'a> {
         entry.job_name = self.field(Column::JobName);
         entry.queue = self.field(Column::Qos);
         entry.partition = self.field(Column::Partition);
-        entry.is_reserved = !self.field(Column::Reservation).is_empty();
+        entry.node_list = self.field(Column::NodeList);
+        entry.gpus = gpus(allocated).or_else(|| gpus(requested));
+        entry.memory_mib = memory(allocated).or_else(|| memory(requested));
+        entry.reservation = self.field(Column::Reservation);
         entry.measured = self.measured();
         Ok(entry)
     }
@@ -200,6 +203,25 @@ impl<'a> Record<'a> {
             None => Measured::Unreadable,
         }
     }
+}
+
+/// The GPUs in a list of resources: all of them, or else those of each type.
+fn gpus(list: &[u8]) -> Option<u32> {
+    let typed = || {
+        let parts = list.split(|byte| *byte == b',');
+        let counts = parts.filter_map(|part| {
+            let part = part.strip_prefix(b"gres/gpu:")?;
+            count(&part[memchr::memchr(b'=', part)? + 1..])
+        });
+        let sum = counts.fold(0, u32::saturating_add);
+        (sum > 0).then_some(sum)
+    };
+    among(list, b"gres/gpu").and_then(count).or_else(typed)
+}
+
+/// The memory in a list of resources, in MiB.
+fn memory(list: &[u8]) -> Option<u64> {
+    among(list, b"mem").and_then(mebibytes).filter(|mebibytes| *mebibytes > 0)
 }
 
 /// The part of a job that a step is, by what stands behind the number of the job.

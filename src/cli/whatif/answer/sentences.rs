@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::super::choice::{Candidate, choice};
 use super::super::who::signed_time;
-use super::{Answer, Row, Way};
+use super::{Answer, Recorded, Row, Way};
 use crate::report::{human_energy, human_power, human_time, undone};
 
 /// The source of the machine's power.
@@ -67,8 +67,12 @@ fn difference(answer: &Answer) -> Option<String> {
             " The power of its nodes is assumed, so this says nothing about a limit in watts."
         }
     };
+    let parts = answer.recorded.and_then(Recorded::parts_in_words).map(|parts| {
+        format!(" These waits are simulated on whole nodes and too long, because {parts}.")
+    });
+    let parts = parts.unwrap_or_default();
     Some(format!(
-        "{}, under a budget of {}, {waits}, under the site's own policy ({}): {jobs}, {energies}{}.{assumed}",
+        "{}, under a budget of {}, {waits}, under the site's own policy ({}): {jobs}, {energies}{}.{assumed}{parts}",
         capitalised(&answer.period),
         quoted(answer.budget()),
         site.summary.policy,
@@ -94,9 +98,14 @@ pub(in crate::cli::whatif) fn all(answer: &Answer) -> Vec<String> {
     if let (Some(recorded), Some(free)) = (answer.row(Way::Recorded), answer.row(Way::Free))
         && let Some((was, is)) = recorded.summary.mean_wait_s.zip(free.summary.mean_wait_s)
     {
+        let parts = answer.recorded.and_then(Recorded::parts_in_words);
+        let why = match parts {
+            Some(parts) => format!("which gives each job whole nodes, although {parts}"),
+            None => "which does not know the site's priorities, limits and failures".to_owned(),
+        };
         said.push(format!(
             "Without a budget, the simulated mean wait is {}, and the recorded one is {}. The difference shows \
-            the error of the simulation, which does not know the site's priorities, limits and failures.",
+            the error of the simulation, {why}.",
             human_time(is),
             human_time(was)
         ));
@@ -133,8 +142,9 @@ fn kept(answer: &Answer, recorded: &Row) -> String {
         assumed. A machine file (--machine) gives it."
             .to_owned();
     }
-    let is_floor = answer.basis == Basis::Records || answer.start_unknown > 0;
-    let why = match (answer.basis, answer.start_unknown) {
+    let start_unknown = answer.recorded.map_or(0, |recorded| recorded.start_unknown);
+    let is_floor = answer.basis == Basis::Records || start_unknown > 0;
+    let why = match (answer.basis, start_unknown) {
         (Basis::Records, _) => {
             "the records do not contain the power of idle nodes and of the rest of the machine"
         }

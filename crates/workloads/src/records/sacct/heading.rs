@@ -90,7 +90,7 @@ const SIZES: [Column; 7] = [
 
 /// How records can be dumped so that nothing is missing.
 const COMMAND: &str = "dump with 'sacct -a -D -P -o JobIDRaw,JobID,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,\
-Timelimit,NNodes,AllocCPUS,ConsumedEnergyRaw,JobName'";
+Timelimit,NNodes,AllocCPUS,AllocTRES,NodeList,Reservation,ConsumedEnergyRaw,JobName'";
 
 /// Which column stands where.
 #[derive(Clone, Debug)]

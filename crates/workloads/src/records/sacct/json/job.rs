@@ -32,6 +32,7 @@ pub(super) struct ArrayOfJob {
 #[derive(Default)]
 pub(super) struct Resource {
     pub(super) kind: Vec<u8>,
+    pub(super) name: Vec<u8>,
     pub(super) count: Vec<u8>,
 }
 
@@ -56,16 +57,19 @@ impl Job {
     /// Forgets the resource and the step that were read last.
     pub(super) fn clear_part(&mut self) {
         let (resource, step) = (&mut self.resource, &mut self.step);
-        for text in [&mut resource.kind, &mut resource.count, &mut step.id, &mut step.energy] {
-            text.clear();
-        }
+        let Resource { kind, name, count } = resource;
+        let all = [kind, name, count, &mut step.id, &mut step.energy];
+        all.into_iter().for_each(Vec::clear);
     }
 
     /// Keeps the resource that has been read.
     pub(super) fn end_resource(&mut self, share: Share) {
-        let Resource { kind, count } = std::mem::take(&mut self.resource);
-        self.keep(share, &kind, &count);
-        self.resource = Resource { kind, count };
+        let Resource { kind, name, count } = std::mem::take(&mut self.resource);
+        match name.is_empty() {
+            true => self.keep(share, &kind, &count),
+            false => self.list(share, &[&kind, b"/".as_slice(), &name].concat(), &count),
+        }
+        self.resource = Resource { kind, name, count };
     }
 
     /// Keeps resources that are written as a text, `cpu=4,node=1`.
@@ -75,6 +79,24 @@ impl Job {
                 self.keep(share, kind, count);
             }
         }
+        let others = list.split(|byte| *byte == b',');
+        for other in
+            others.filter(|other| other.starts_with(b"gres/gpu") || other.starts_with(b"mem="))
+        {
+            if let Some(equals) = memchr::memchr(b'=', other) {
+                self.list(share, &other[..equals], &other[equals + 1..]);
+            }
+        }
+    }
+
+    /// Adds a resource to those that are listed in one column.
+    fn list(&mut self, share: Share, kind: &[u8], count: &[u8]) {
+        let column = match share {
+            Share::Allocated => Column::AllocTres,
+            Share::Requested => Column::ReqTres,
+        };
+        let list = &mut self.columns[column as usize];
+        [kind, b"=", count, b","].iter().for_each(|part| list.extend_from_slice(part));
     }
 
     fn keep(&mut self, share: Share, kind: &[u8], count: &[u8]) {
@@ -82,6 +104,7 @@ impl Job {
             (Share::Allocated, b"cpu") => Column::AllocCpus,
             (Share::Allocated, b"node") => Column::NNodes,
             (Share::Allocated, b"energy") => Column::ConsumedEnergyRaw,
+            (share, b"mem") => return self.list(share, kind, count),
             // What was asked for counts where nothing else is known.
             (Share::Requested, b"cpu") => return self.fill(Column::ReqCpus, count),
             _ => return,

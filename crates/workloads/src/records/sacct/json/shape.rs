@@ -18,6 +18,8 @@ pub(super) enum Shape {
     Resources(Share),
     /// What kind of resource it is.
     ResourceKind,
+    /// Which of that kind it is, such as `gpu`.
+    ResourceName,
     /// How much of it.
     ResourceCount,
     /// The list of the steps of a job.
@@ -75,8 +77,11 @@ pub(super) const JOB: Members = &[
 ];
 
 /// A resource of a job.
-pub(super) const RESOURCE: Members =
-    &[("type", Shape::ResourceKind), ("count", Shape::ResourceCount)];
+pub(super) const RESOURCE: Members = &[
+    ("type", Shape::ResourceKind),
+    ("name", Shape::ResourceName),
+    ("count", Shape::ResourceCount),
+];
 
 /// A step of a job.
 pub(super) const STEP: Members = &[

@@ -123,6 +123,7 @@ impl<'de> Take<'de> for Inside<'_> {
                     object.next_value_seed(Any(Text(&mut job.columns[column as usize])))?;
                 }
                 Shape::ResourceKind => object.next_value_seed(Any(Text(&mut job.resource.kind)))?,
+                Shape::ResourceName => object.next_value_seed(Any(Text(&mut job.resource.name)))?,
                 Shape::ResourceCount => {
                     object.next_value_seed(Any(Text(&mut job.resource.count)))?;
                 }

@@ -1,0 +1,364 @@
+//! A made-up site whose jobs share nodes: three kinds of nodes, partitions that overlap, GPUs. Its records are made here
+//! with what is true of them: what happened is known to the second and the joule, because nothing is left to chance
+//! after the jobs were placed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Nodes that are alike.
+struct Pool {
+    name: char,
+    nodes: usize,
+    processors: u32,
+    gpus: u32,
+    /// What a node draws, in watts: idle, and what each processor in use adds.
+    idle: u64,
+    added: u64,
+    /// All its nodes are in each of them.
+    partitions: &'static [&'static str],
+    jobs: usize,
+}
+
+const POOLS: [Pool; 3] = [
+    Pool {
+        name: 'c',
+        nodes: 100,
+        processors: 64,
+        gpus: 0,
+        idle: 100,
+        added: 5,
+        partitions: &["short", "long"],
+        jobs: 13_000,
+    },
+    Pool {
+        name: 'f',
+        nodes: 20,
+        processors: 128,
+        gpus: 0,
+        idle: 160,
+        added: 3,
+        partitions: &["fat"],
+        jobs: 4_000,
+    },
+    Pool {
+        name: 'g',
+        nodes: 10,
+        processors: 64,
+        gpus: 4,
+        idle: 300,
+        added: 20,
+        partitions: &["gpu"],
+        jobs: 3_000,
+    },
+];
+
+impl Pool {
+    fn busy(&self) -> u64 {
+        self.idle + self.added * u64::from(self.processors)
+    }
+
+    fn host(&self, node: usize) -> String {
+        format!("{}{:03}", self.name, node + 1)
+    }
+}
+
+/// What is true of the jobs of a pool.
+#[derive(Debug, Default)]
+struct Truth {
+    jobs: u64,
+    on_parts: u64,
+    wait: u64,
+    begin: u64,
+    end: u64,
+    /// Joules that jobs added to the idle power of nodes.
+    added: u64,
+    /// Seconds in which a node had a job, of all nodes.
+    busy: u64,
+    /// Processors times seconds.
+    processor_time: u64,
+    /// The largest power of a job on each of its nodes, of those that were measured.
+    floor: u64,
+}
+
+/// Numbers that look like chance, and are the same everywhere.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// A node while jobs are placed.
+#[derive(Clone, Default)]
+struct Node {
+    /// Who is there until when, with so many processors.
+    jobs: Vec<(u64, u32)>,
+    busy_until: u64,
+}
+
+/// Noon on 5 January 2026.
+const NOON: u64 = 1_767_614_400;
+
+/// Places the jobs of a pool one after another, and writes their records.
+fn place(pool: &Pool, number: &mut usize, records: &mut Vec<(u64, String)>) -> Truth {
+    let mut chance = Chance(pool.nodes as u64);
+    let mut truth = Truth { begin: u64::MAX, ..Truth::default() };
+    let mut nodes = vec![Node::default(); pool.nodes];
+    let mut now = NOON;
+    for _ in 0..pool.jobs {
+        now += chance.below(60);
+        // Two of three jobs take a part of one node.
+        let is_part = chance.below(3) > 0;
+        let (count, held) = match is_part {
+            true => (1, [1, 4, 8, 16][chance.below(4) as usize]),
+            false => ([1, 1, 2, 3][chance.below(4) as usize], pool.processors),
+        };
+        let chosen = loop {
+            for node in &mut nodes {
+                node.jobs.retain(|(end, _)| *end > now);
+            }
+            let used = |node: &Node| node.jobs.iter().map(|(_, held)| held).sum::<u32>();
+            let free = (0..pool.nodes).filter(|node| used(&nodes[*node]) + held <= pool.processors);
+            let chosen: Vec<usize> = free.take(count).collect();
+            if chosen.len() == count {
+                break chosen;
+            }
+            now = nodes.iter().flat_map(|node| &node.jobs).map(|(end, _)| *end).min().unwrap();
+        };
+        let (wait, time) = (chance.below(540), 60 + chance.below(7200));
+        let (submit, end) = (now - wait, now + time);
+        for node in &chosen {
+            let node = &mut nodes[*node];
+            node.jobs.push((end, held));
+            truth.busy += end.saturating_sub(now.max(node.busy_until));
+            node.busy_until = node.busy_until.max(end);
+        }
+        let processors = u64::from(held) * count as u64;
+        // Every other job on whole nodes was measured. What was measured on shared nodes is not the job's alone.
+        let whole_power = pool.idle + 1 + chance.below(pool.busy() - pool.idle);
+        let is_measured = chance.below(2) == 0;
+        let added = match is_measured && !is_part {
+            true => {
+                truth.floor = truth.floor.max(whole_power);
+                (whole_power - pool.idle) * count as u64
+            }
+            false => pool.added * processors,
+        };
+        let energy = if is_measured {
+            (whole_power * count as u64 * time).to_string()
+        } else {
+            String::new()
+        };
+        truth.jobs += 1;
+        truth.on_parts += u64::from(is_part);
+        truth.wait += wait;
+        truth.begin = truth.begin.min(submit);
+        truth.end = truth.end.max(end);
+        truth.added += added * time;
+        truth.processor_time += processors * time;
+        let hosts = match &chosen[..] {
+            [only] => pool.host(*only),
+            several => {
+                let numbers: Vec<String> =
+                    several.iter().map(|node| pool.host(*node)[1..].to_owned()).collect();
+                format!("{}[{}]", pool.name, numbers.join(","))
+            }
+        };
+        let gpus = if pool.gpus > 0 {
+            format!(",gres/gpu={}", count as u32 * pool.gpus)
+        } else {
+            String::new()
+        };
+        let partition = pool.partitions[chance.below(pool.partitions.len() as u64) as usize];
+        let user = chance.below(20);
+        *number += 1;
+        let line = format!(
+            "{number}|u{user}|{partition}|COMPLETED|{submit}|{now}|{end}|1-00:00:00|{count}|{processors}|\
+             cpu={processors},mem={processors}G,node={count}{gpus}|{hosts}||{energy}|job"
+        );
+        records.push((submit, line));
+    }
+    truth
+}
+
+/// The site in a folder, with what is true of each pool.
+fn site() -> (TempDir, Vec<Truth>) {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut records, mut number) = (Vec::new(), 0);
+    let truths: Vec<Truth> =
+        POOLS.iter().map(|pool| place(pool, &mut number, &mut records)).collect();
+    records.sort();
+    let heading = "JobID|User|Partition|State|Submit|Start|End|Timelimit|NNodes|AllocCPUS|AllocTRES|NodeList|Reservation|\
+                   ConsumedEnergyRaw|JobName";
+    let lines: Vec<&str> = records.iter().map(|(_, line)| line.as_str()).collect();
+    fs::write(folder.path().join("records.txt"), format!("{heading}\n{}\n", lines.join("\n")))
+        .unwrap();
+    let (mut nodes, mut partitions) = (String::new(), BTreeMap::new());
+    for pool in &POOLS {
+        let gres = if pool.gpus > 0 {
+            format!("gpu:a100:{}(S:0-1)", pool.gpus)
+        } else {
+            "(null)".to_owned()
+        };
+        let names = pool.partitions.join(",");
+        for node in 0..pool.nodes {
+            let (host, processors) = (pool.host(node), pool.processors);
+            writeln!(
+                nodes,
+                "NodeName={host} CPUAlloc=0 CPUTot={processors} AvailableFeatures=(null) Gres={gres} OS=Linux 5.15 #1 SMP \
+                 RealMemory={} Sockets=2 Boards=1 State=IDLE ThreadsPerCore=1 Partitions={names}",
+                processors * 4000
+            )
+            .unwrap();
+        }
+        for name in pool.partitions {
+            partitions.insert(
+                *name,
+                format!("Nodes={}[001-{:03}] TotalNodes={}", pool.name, pool.nodes, pool.nodes),
+            );
+        }
+    }
+    let partitions: Vec<String> =
+        partitions.iter().map(|(name, rest)| format!("PartitionName={name} {rest}")).collect();
+    fs::write(folder.path().join("nodes.txt"), nodes).unwrap();
+    fs::write(folder.path().join("partitions.txt"), partitions.join("\n") + "\n").unwrap();
+    (folder, truths)
+}
+
+fn busbar(arguments: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
+    command.args(arguments).current_dir(folder).env("XDG_CACHE_HOME", folder);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn said(arguments: &[&str], folder: &Path) -> String {
+    String::from_utf8(busbar(arguments, folder).stdout).unwrap()
+}
+
+/// The description of the site becomes a machine file, and with what its nodes draw, what happened is what the records
+/// say: the waits, the energy and the use of each kind of nodes. None of it could be simulated on whole nodes.
+#[test]
+fn what_happened_on_shared_nodes_is_what_the_records_say() {
+    let (folder, truths) = site();
+    let folder = folder.path();
+    assert_eq!(truths.iter().map(|truth| truth.jobs).sum::<u64>(), 20_000);
+    let on_parts: u64 = truths.iter().map(|truth| truth.on_parts).sum();
+    assert!((13_000..13_700).contains(&on_parts), "two of three: {on_parts}");
+    for (pool, truth) in POOLS.iter().zip(&truths) {
+        let partitions = pool.partitions.join(",");
+        let import = [
+            "machine",
+            "import",
+            "--slurm",
+            "nodes.txt",
+            "partitions.txt",
+            "--partition",
+            &partitions,
+            "--records",
+            "records.txt",
+        ];
+        let text = said(&import, folder);
+        assert!(text.contains(&format!("power.node = \"{}W\"", truth.floor)), "{text}");
+        // What caps can reach is a milliwatt, so that every application draws what the node does.
+        let answers = format!(
+            "power.node = \"{}W\"\npower.idle = \"{}W\"\npower.rest = \"{}.999W\"\ncaps.levels = [\"0.001W\"]\n\
+             parts.spread = \"0%\"\n",
+            pool.busy(),
+            pool.idle,
+            pool.busy() - 1
+        );
+        let known: Vec<&str> = text.lines().filter(|line| !line.starts_with("power")).collect();
+        // The partitions may be tables, each with its own nodes.
+        let (head, tables) = match known.iter().position(|line| *line == "[[partition]]") {
+            Some(place) => known.split_at(place),
+            None => (&known[..], &[][..]),
+        };
+        let machine = format!("{}\n{answers}{}\n", head.join("\n"), tables.join("\n"));
+        fs::write(folder.join("machine.toml"), machine).unwrap();
+        busbar(&["machine", "check", "machine.toml"], folder);
+        let whatif = [
+            "whatif",
+            "records.txt",
+            "--machine",
+            "machine.toml",
+            "--partition",
+            &partitions,
+            "--budget",
+            "100%",
+            "--policy",
+            "easy",
+            "--no-cache",
+            "--json",
+        ];
+        let answer: Value = serde_json::from_str(&said(&whatif, folder)).unwrap();
+        let recorded = &answer["rows"][0];
+        assert_eq!(recorded["what"], "as recorded");
+        let makespan = truth.end - truth.begin;
+        let energy = truth.added + pool.idle * pool.nodes as u64 * makespan;
+        let running = truth.added + pool.idle * truth.busy;
+        let processors = u64::from(pool.processors) * pool.nodes as u64;
+        let exact = [
+            ("jobs", truth.jobs as f64),
+            ("completed", truth.jobs as f64),
+            ("mean_wait_s", truth.wait as f64 * 1000.0 / truth.jobs as f64 / 1000.0),
+            ("makespan_s", makespan as f64),
+            ("energy_j", energy as f64),
+            (
+                "utilisation",
+                (truth.processor_time * 1000) as f64 / (processors * makespan * 1000) as f64,
+            ),
+        ];
+        for (key, expected) in exact {
+            assert_eq!(recorded[key].as_f64(), Some(expected), "{partitions}: {key}");
+        }
+        let states = &recorded["energy_by_state"];
+        assert_eq!(states["running_j"].as_f64(), Some(running as f64), "{states}");
+        assert_eq!(states["idle_j"].as_f64(), Some((energy - running) as f64), "{states}");
+        assert_eq!(answer["jobs_on_parts_of_nodes"], truth.on_parts);
+        assert_eq!(answer["records"]["with_node_names"], 20_000);
+        let lead = answer["lead"].as_str().unwrap();
+        assert!(lead.contains("of the jobs ran on parts of nodes"), "{lead}");
+    }
+}
+
+/// All of the site in one machine file: partitions that overlap become kinds of nodes.
+#[test]
+fn a_site_becomes_a_machine_file() {
+    let (folder, truths) = site();
+    let folder = folder.path();
+    let import =
+        ["machine", "import", "--slurm", "partitions.txt", "nodes.txt", "--out", "site.toml"];
+    let done = said(&import, folder);
+    assert!(done.starts_with("site.toml: 130 nodes of 3 kinds;"), "{done}");
+    let text = fs::read_to_string(folder.join("site.toml")).unwrap();
+    for line in [
+        "name = \"cpu\"\nnodes = 100  # c[001-100]\nprocessors_per_node = 64",
+        "# Each node has 256000 MiB of memory.\n# Partitions of Slurm: long, short.",
+        "name = \"cpu-2\"\nnodes = 20  # f[001-020]\nprocessors_per_node = 128",
+        "name = \"a100\"\nnodes = 10  # g[001-010]",
+        "# Each node has 256000 MiB of memory, 4 GPUs of type a100.",
+        "# ? power.gpus = 4\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let shown = said(&["machine", "check", "site.toml"], folder);
+    assert!(shown.contains("130 nodes in the partitions cpu, cpu-2, a100"), "{shown}");
+    let with_floor = said(&[&import[..5], &["--records", "records.txt"]].concat(), folder);
+    for truth in &truths {
+        assert!(
+            with_floor.contains(&format!("\npower.node = \"{}W\"\n", truth.floor)),
+            "{with_floor}"
+        );
+    }
+}
