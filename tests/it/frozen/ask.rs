@@ -317,7 +317,9 @@ fn state(state: State) -> &'static str {
         State::Completed => "completed",
         State::Killed => "killed",
         State::Rejected(Rejection::TooManyNodes) => "rejected: nodes",
-        State::Rejected(Rejection::TooMuchPower) => "rejected: power",
+        State::Rejected(Rejection::TooMuchPower | Rejection::FeedTooSmall { .. }) => {
+            "rejected: power"
+        }
         State::Dropped(DropReason::Unsaid) => "dropped",
         State::Dropped(DropReason::LowUtility) => "dropped: utility",
         State::Dropped(DropReason::NoMachine) => "dropped: machine",
