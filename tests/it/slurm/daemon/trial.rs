@@ -177,6 +177,10 @@ fn trial(mode: &'static str, policy: &str, extras: &[&str]) {
         make_accounts(&served);
     }
     name_features(&served);
+    served.wait("nodes that answer", || {
+        let nodes = served.running.ask("scontrol", &["-o", "show", "node"]).ok()?;
+        (!nodes.contains("State=UNKNOWN")).then_some(())
+    });
     let before = cluster_as_it_is(&served);
     let reservation = ["create", "reservation", "reservationname=trial", "user=daemon"];
     let terms = ["starttime=now", "duration=600", "nodes=n[61-64]"];
