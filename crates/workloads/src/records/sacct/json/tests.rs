@@ -53,10 +53,12 @@ fn a_real_dump_gives_the_same_log_in_both_forms() {
     };
     assert!(!tasks(&json).is_empty());
     assert_eq!(tasks(&json), tasks(&parsable));
-    // The parsable form has local times, and nothing that says how long a job ran without its pauses.
+    // The parsable form has local times, and nothing that says how long a job ran without its pauses, and on which nodes.
     let [mut json, parsable] = [json, parsable].map(|import| import.intake().clone());
     assert_eq!((json.local_times, json.elapsed_differs), (0, 1));
+    assert!(json.with_node_names > 0);
     (json.local_times, json.elapsed_differs) = (parsable.local_times, parsable.elapsed_differs);
+    json.with_node_names = parsable.with_node_names;
     assert_eq!(json, parsable);
 }
 
@@ -70,7 +72,8 @@ fn newer(id: u32, state: &str, limit: &str, steps: &str) -> String {
         "time": {{"elapsed": 600, "eligible": 1710504000, "end": 1710504660, "planned": {{"set": true, "number": 60}}, "start": 1710504060,
         "submission": 1710504000, "limit": {limit}, "user": {{"seconds": 3}}}},
         "tres": {{"allocated": [{{"type": "cpu", "name": "", "id": 1, "count": 96}}, {{"type": "node", "name": "", "id": 4, "count": 2}},
-        {{"type": "energy", "name": "", "id": 3, "count": -2}}, {{"type": "gres", "name": "gpu", "id": 1001, "count": 8}}],
+        {{"type": "energy", "name": "", "id": 3, "count": -2}}, {{"type": "mem", "name": "", "id": 2, "count": 8192}},
+        {{"type": "gres", "name": "gpu", "id": 1001, "count": 8}}],
         "requested": [{{"type": "cpu", "name": "", "id": 1, "count": 8}}]}}, "user": "ada"}}"#
     )
 }
@@ -107,11 +110,12 @@ fn newer_versions_say_the_same_in_other_words() {
     ]));
     let line = |id: &str, state: &str, limit: &str, energy: &str| {
         format!(
-            "{id}|ada|physics|gpu|normal|{state}|1710504000|1710504060|1710504660|{limit}|2|96|{energy}|lmp_4\n"
+            "{id}|ada|physics|gpu|normal|{state}|1710504000|1710504060|1710504660|{limit}|2|96|{energy}|lmp_4|n[1-2]|\
+             cpu=96,mem=8G,gres/gpu=8,node=2\n"
         )
     };
     let parsable = [
-        "JobIDRaw|User|Account|Partition|QOS|State|Submit|Start|End|TimelimitRaw|NNodes|AllocCPUS|ConsumedEnergyRaw|JobName\n",
+        "JobIDRaw|User|Account|Partition|QOS|State|Submit|Start|End|TimelimitRaw|NNodes|AllocCPUS|ConsumedEnergyRaw|JobName|NodeList|AllocTRES\n",
         &line("17", "COMPLETED", "1440", "0"),
         &line("17.batch", "COMPLETED", "", "150000"),
         &line("17.extern", "COMPLETED", "", "300001"),
@@ -122,6 +126,12 @@ fn newer_versions_say_the_same_in_other_words() {
     let parsable = imported(parsable.concat());
     assert_eq!(written(&json), written(&parsable));
     assert_eq!(json.intake(), parsable.intake());
+    for import in [&json, &parsable] {
+        let run = &import.runs()[0];
+        assert_eq!((run.gpus(), run.memory_mib()), (Some(8), Some(8192)));
+        assert_eq!(import.node_list(run), Some(&[0, 1][..]));
+        assert_eq!(import.node_names(), ["n1", "n2"]);
+    }
     // 300 001 J in 600 s, rounded up to milliwatts.
     assert_eq!(
         json.runs()[0].power().and_then(|power| power.mean()).unwrap().milliwatts(),
