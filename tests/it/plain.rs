@@ -149,8 +149,6 @@ pub(crate) struct Plain<'a> {
     keys: Vec<f64>,
     /// Whether keys were too close to say which job comes first.
     too_close: bool,
-    /// When somebody had to wait last.
-    waited: Option<Ticks>,
 }
 
 impl<'a> Plain<'a> {
@@ -183,7 +181,6 @@ impl<'a> Plain<'a> {
             ended: Vec::new(),
             keys: vec![0.0; jobs.len()],
             too_close: false,
-            waited: None,
         };
         plain.run();
         (!plain.too_close).then_some(plain.starts)
@@ -250,9 +247,6 @@ impl<'a> Plain<'a> {
     }
 
     fn pass(&mut self, freed: bool, machine: bool, arrived: &[usize]) {
-        if self.waiting.len() > arrived.len() {
-            self.waited = Some(self.now);
-        }
         match self.rule {
             Rule::Fcfs => self.start_heads(),
             Rule::Easy | Rule::EasyPower => self.easy(),

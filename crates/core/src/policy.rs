@@ -16,7 +16,6 @@ use crate::queue::Queue;
 use crate::units::{Instant, JobId, Span, Watts};
 
 mod backfill;
-mod calm;
 mod conservative;
 pub mod contender;
 mod easy;

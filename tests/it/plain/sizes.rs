@@ -17,30 +17,35 @@ impl Plain<'_> {
         let (nodes, power) = (u128::from(self.machine.nodes), u128::from(self.limit_at(self.now)));
         let by_nodes = u128::from(way.nodes) * power;
         let by_power = u128::from(way.milliwatts) * nodes;
-        // Sixteen more are to come.
-        let waiting = self.waiting.len() as u128 + 16;
+        let waiting = self.waiting.len() as u128;
         u128::from(from - self.now + way.believed_ms) * nodes * power
             + u128::from(way.believed_ms) * waiting * by_nodes.max(by_power)
     }
 
-    /// The way at which a job starts now, if it does: the cheapest, or what it asks for while nobody waits.
+    /// The way at which a job starts now, if it does: none that it could wait for is cheaper.
     fn worth_starting(&self, job: usize, fair: bool, promise: Option<Stay>) -> Option<usize> {
-        let mut others = self.running_stays();
+        let running = self.running_stays();
+        let mut others = running.clone();
         others.extend(promise);
         let (nodes, milliwatts) = self.free();
         let ways = &self.jobs[job].ways;
-        let may_start = |way: &usize| {
-            ways[*way].nodes <= nodes
-                && ways[*way].milliwatts <= milliwatts
-                && self.fits(&self.stay(job, *way, self.now), &others)
+        let looked_at = self.looked_at(job, fair);
+        let may_start = |way: &&usize| {
+            ways[**way].nodes <= nodes
+                && ways[**way].milliwatts <= milliwatts
+                && self.fits(&self.stay(job, **way, self.now), &others)
         };
-        if self.is_calm() && !fair && may_start(&0) {
-            return Some(0);
-        }
-        let key = |way: &usize| {
-            (self.price(job, *way, self.now), ways[*way].milliwatts, ways[*way].nodes)
+        let key = |way: &&usize| {
+            (self.price(job, **way, self.now), ways[**way].milliwatts, ways[**way].nodes)
         };
-        self.looked_at(job, fair).into_iter().filter(may_start).min_by_key(key)
+        let now = *looked_at.iter().filter(may_start).min_by_key(key)?;
+        let is_cheaper_later = looked_at.iter().any(|way| {
+            let later = self.earliest(job, *way, &running).filter(|stay| stay.from > self.now);
+            later.is_some_and(|stay| {
+                self.price(job, *way, stay.from) < self.price(job, now, self.now)
+            })
+        });
+        (!is_cheaper_later).then_some(now)
     }
 
     pub(super) fn sizes(&mut self, fair: bool) {

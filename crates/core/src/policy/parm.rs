@@ -38,7 +38,6 @@ use std::sync::Arc;
 use crate::freedom::Freedom;
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
-use crate::policy::calm::Calm;
 use crate::policy::order::Cost as _;
 use crate::policy::{Ahead, Decision, PastJob, Policy, Predictions, Room as Free, View};
 use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
@@ -71,7 +70,6 @@ pub struct Parm {
     spare: Program,
     instance: Instance,
     settled: Option<Settled>,
-    calm: Calm,
     steps: u64,
 }
 
@@ -104,7 +102,6 @@ impl Parm {
             spare: Program::default(),
             instance: Instance::default(),
             settled: None,
-            calm: Calm::default(),
             steps: 0,
         }
     }
@@ -290,24 +287,6 @@ impl Parm {
     /// Steps of the solver in all turns until now: what the turns cost, the same on every machine.
     pub fn steps(&self) -> u64 {
         self.steps
-    }
-
-    /// The points that all waiting jobs ask for, while it is calm and there is room for all of them at once; not where
-    /// the program alone decides.
-    fn as_asked(&mut self, view: &View<'_>) -> Option<Vec<(JobId, OperatingPoint)>> {
-        self.calm.look(view);
-        let is_over = view.ledger.power() > view.ledger.limit();
-        if is_over || !self.worth.leaves_calm_alone() || !self.calm.is_calm(view.now) {
-            return None;
-        }
-        let mut room = Free::of(view);
-        let asked = view.queue.iter().map(|job| {
-            let point = view.nominal(job);
-            let is_admitted = room.admits(&point) && self.options[&job].points.contains(&point);
-            is_admitted.then(|| room.take(&point))?;
-            Some((job, point))
-        });
-        asked.collect()
     }
 
     /// Whether the last choice is still the best: the program is that of the last turn, and what it
@@ -514,8 +493,7 @@ impl Policy for Parm {
         if is_woken || (view.queue.is_empty() && self.running.is_empty()) {
             return;
         }
-        let asked = self.as_asked(view);
-        let wanted = asked.or_else(|| self.solve(view)).unwrap_or_else(|| self.hold_back(view));
+        let wanted = self.solve(view).unwrap_or_else(|| self.hold_back(view));
         self.carry_out(view, &wanted, decisions);
     }
 

@@ -10,9 +10,6 @@
 //! `order=fcfs` the policy answers the question of power alone. The program of *resizes* has weights in place of
 //! an order: with `order=history` what is left of a job is what is expected, otherwise what was asked for.
 //! There, whoever has waited for four halving times is not passed by anybody who would delay it.
-//!
-//! Until somebody has to wait, and again once nobody has waited for a week, jobs run as they were asked for, whatever may
-//! be done to them ([`calm`](super::calm)).
 
 use std::fmt;
 use std::str::FromStr;
@@ -146,9 +143,11 @@ impl PolicyKind for ShareSpec {
         self.uses.unwrap_or(Use::Resizes).freedoms()
     }
 
-    /// Jobs that mind a cap more than the clock says would be ended at limits that are too short.
-    fn believes(&self, _may: Freedoms) -> Published {
-        Published::Pass
+    fn believes(&self, may: Freedoms) -> Published {
+        match may.has(Freedom::Sizes) {
+            true => Published::Pass,
+            false => Published::Clock,
+        }
     }
 
     fn order_mut(&mut self) -> Option<&mut OrderSpec> {

@@ -67,11 +67,6 @@ impl Worth {
         }
     }
 
-    /// Whether jobs run as they were asked for while nobody waits.
-    pub(super) fn leaves_calm_alone(&self) -> bool {
-        matches!(self, Worth::Rest(_))
-    }
-
     /// Whether all jobs count the same, at any time.
     pub(super) fn is_equal(&self) -> bool {
         matches!(self, Worth::Aged(0.0))

@@ -6,14 +6,11 @@
 //! slower ones are tried down to this floor, and then faster ones, the slowest of them first. The head of the
 //! queue gets its reservation at the setting with which it is expected to end first.
 //!
-//! While it is [calm](crate::policy::calm), a job gets the fastest setting that the room admits.
-//!
 //! What it deliberately does not do: predict how sensitive a job is to its cap.
 
 use super::settings::{Places, is_within, settings};
 use crate::ledger::Vacancy;
 use crate::model::OperatingPoint;
-use crate::policy::calm::Calm;
 use crate::policy::{Ahead, Chooser, Order, Room, View};
 use crate::units::{JobId, Watts};
 
@@ -25,7 +22,6 @@ use crate::units::{JobId, Watts};
 pub struct ByShare {
     /// Where jobs may start.
     places: Places,
-    calm: Calm,
 }
 
 /// Free watts, and 2 % more: settings come in steps, and the next one up is often just beyond.
@@ -40,9 +36,6 @@ impl Chooser for ByShare {
             return None;
         }
         let settings = settings(view, job);
-        if self.calm.is_calm(view.now) {
-            return settings.iter().find(|point| room.admits(point)).copied();
-        }
         let power = with_margin(room.power());
         let fair = |point: &OperatingPoint| is_within(point, power, room.nodes().max(point.nodes));
         let fair = settings.iter().position(fair).unwrap_or(settings.len() - 1);
@@ -74,7 +67,6 @@ impl Chooser for ByShare {
     }
 
     fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
-        self.calm.look(view);
         self.places.welcome(view);
     }
 }

@@ -10,12 +10,10 @@
 use std::cmp::Ordering;
 
 use super::ladders::{Climb, Ladder, Ladders};
-use super::settings::{Places, lowest, settings};
-use crate::availability::{Availability, Claim};
+use super::settings::{Places, settings};
 use crate::freedom::Freedom;
 use crate::ledger::{Holding, Vacancy};
 use crate::model::OperatingPoint;
-use crate::policy::slowable::is_steady;
 use crate::policy::{
     Ahead, Backfill, Chooser, Decision, Order, PastJob, Policy, Predictions, Room, View,
 };
@@ -51,7 +49,7 @@ impl AtFloor {
 
     /// Looks up the settings of those that run, where they are not known.
     fn look_up(&mut self, view: &View<'_>) {
-        let limit = lowest(view);
+        let limit = view.ledger.lowest_limit(Instant::NEVER).min(view.ledger.limit());
         if self.limit != Some(limit) || view.changes.machine {
             (self.ladders, self.limit) = (Ladders::default(), Some(limit));
         }
@@ -124,10 +122,6 @@ impl Chooser for AtFloor {
         };
         self.changeable(view).map(beyond).sum()
     }
-
-    fn reclaim(&self, view: &View<'_>, free: &mut Availability) {
-        sharers(self, view, &[]).iter().for_each(|sharer| sharer.lower(view.now, free));
-    }
 }
 
 /// A job in the sharing out.
@@ -159,14 +153,6 @@ impl Sharer<'_> {
         let left = u128::from(left) * u128::from(point.time.millis());
         let left = left.div_ceil(u128::from(before));
         Span::from_millis(u64::try_from(left).unwrap_or(u64::MAX))
-    }
-
-    /// Takes what it is to have out of what is free over time, instead of the power that it holds now.
-    fn lower(&self, now: Instant, free: &mut Availability) {
-        if let Some((held, _)) = &self.held {
-            free.give(now, held.until, 0, held.power);
-        }
-        free.take(now, &Claim { nodes: 0, power: self.point().power, time: self.left(now) });
     }
 
     /// The power that it holds now.
@@ -221,59 +207,14 @@ fn sharers<'a>(
 }
 
 /// What there is to be shared out beyond the floors of all sharers.
-enum Spare {
-    /// The same at all times.
-    Always(Watts),
-    /// While limits are to come: over time. Who ends before a limit falls may have what is there until then.
-    OverTime(Box<Availability>, Instant),
-}
-
-impl Spare {
-    fn of(view: &View<'_>, sharers: &[Sharer<'_>]) -> Self {
-        if is_steady(view) {
-            let held = sharers.iter().map(Sharer::held_power).sum();
-            let others = view.ledger.held().saturating_sub(held);
-            let floors: Watts = sharers.iter().map(|sharer| sharer.point().power).sum();
-            let power = view.ledger.for_jobs(view.ledger.limit());
-            return Spare::Always(power.saturating_sub(others).saturating_sub(floors));
-        }
-        let mut free = Availability::of(view.ledger);
-        sharers.iter().for_each(|sharer| sharer.lower(view.now, &mut free));
-        Spare::OverTime(Box::new(free), view.now)
-    }
-
-    /// Whether nobody can get a step that takes so much.
-    fn is_below(&self, least: Watts) -> bool {
-        match self {
-            Spare::Always(power) => *power < least,
-            Spare::OverTime(free, now) => free.at(*now).1 < least,
-        }
-    }
-
-    /// Gives a sharer the next faster setting, which takes so much more, if that is there for as long as the sharer needs it.
-    /// That it then ends sooner counts for nothing: others may get theirs before it has its own.
-    fn give(&mut self, more: Watts, sharer: &mut Sharer<'_>) {
-        sharer.place -= 1;
-        let fits = match self {
-            Spare::Always(power) if more > *power => false,
-            Spare::Always(power) => {
-                *power -= more;
-                true
-            }
-            Spare::OverTime(free, now) => {
-                let claim = Claim { nodes: 0, power: more, time: sharer.left(*now) };
-                let fits = free.fits(*now, &claim);
-                if fits {
-                    free.take(*now, &claim);
-                }
-                fits
-            }
-        };
-        if !fits {
-            sharer.place += 1;
-            sharer.is_stuck = true;
-        }
-    }
+fn spare(view: &View<'_>, sharers: &[Sharer<'_>]) -> Watts {
+    let longest = sharers.iter().map(|sharer| sharer.left(view.now)).max();
+    let until = view.now + longest.unwrap_or(Span::ZERO);
+    let limit = view.ledger.lowest_limit(until).min(view.ledger.limit());
+    let held = sharers.iter().map(Sharer::held_power).sum();
+    let others = view.ledger.held().saturating_sub(held);
+    let floors: Watts = sharers.iter().map(|sharer| sharer.point().power).sum();
+    view.ledger.for_jobs(limit).saturating_sub(others).saturating_sub(floors)
 }
 
 /// Gives out watts, one step at a time, in the order of `climbs`.
@@ -282,16 +223,22 @@ fn share_out<'a>(
     sharers: &mut [Sharer<'_>],
     sharer_of: &[u32],
     least: Watts,
-    mut spare: Spare,
+    mut spare: Watts,
 ) {
     for climb in climbs {
         // From here on no step fits.
-        if spare.is_below(least) {
+        if spare < least {
             return;
         }
         let Some(sharer) = sharers.get_mut(sharer_of[climb.job.index()] as usize) else { continue };
-        if sharer.job == climb.job && !sharer.is_stuck {
-            spare.give(climb.more, sharer);
+        if sharer.job != climb.job || sharer.is_stuck {
+            continue;
+        }
+        if climb.more <= spare {
+            spare -= climb.more;
+            sharer.place -= 1;
+        } else {
+            sharer.is_stuck = true;
         }
     }
 }
@@ -325,7 +272,7 @@ impl<O: Order> Recapped<O> {
         new.sort_unstable();
         let ladders = &backfill.chooser().ladders;
         let least = new.iter().map(|climb| climb.more).fold(ladders.least_climb(), Watts::min);
-        let spare = Spare::of(view, &sharers);
+        let spare = spare(view, &sharers);
         share_out(ladders.climbs_with(&new), &mut sharers, sharer_of, least, spare);
         let becomes = |sharer: &Sharer<'_>| {
             let (held, point) = (sharer.held.map(|(held, _)| held.power), *sharer.point());

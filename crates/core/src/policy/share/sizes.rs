@@ -2,39 +2,51 @@
 //!
 //! Rule: backfilling with one reservation. A point on n nodes with p watts that takes t and can be had after a
 //! wait of a costs a + t · (1 + Q · max(n/N, p/B)), where N nodes and B watts are the machine's and Q is the
-//! number of jobs that wait, with those that are likely to come meanwhile: each of them waits longer by the part of the
-//! machine that is taken. A job starts at the cheapest point that fits now. The head of the queue gets its reservation
-//! at the cheapest of all. While it is [calm](crate::policy::calm), a job starts as it was asked for, if that fits.
+//! number of jobs that wait: each of them waits longer by the part of the machine that is taken. A job starts
+//! now if the cheapest point that fits now costs no more than the cheapest one that it could wait for. The head
+//! of the queue gets its reservation at the cheapest of all.
 //!
 //! With `fair=on` a job looks only at points within its own share of the power, as in RMAP.
 //!
-//! What it deliberately does not do: change jobs that run, or wait for a point that would be cheaper later. What is
-//! expected of later is mostly wrong, since users ask for more time than they need.
+//! What it deliberately does not do: change jobs that run.
 
-use crate::ledger::Vacancy;
+use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, TimedPoint};
-use crate::policy::calm::Calm;
 use crate::policy::rmap::fair_share;
 use crate::policy::slowable::every_candidate;
 use crate::policy::{Ahead, Chooser, Order, Room, View};
 use crate::units::{JobId, Span, Watts};
 
-/// Besides those that wait, a choice costs so many jobs that come while the job runs.
-const TO_COME: u128 = 16;
-
 /// Sizes and settings by what they cost everybody.
 #[derive(Clone, Debug, Default)]
 pub struct BySize {
     fair: bool,
-    calm: Calm,
-    /// How many jobs started in this turn.
-    started: usize,
+    /// What jobs started in this turn will hold, soonest back first.
+    started: Vec<Holding>,
+    /// The points they start at.
+    points: Vec<OperatingPoint>,
+    /// What is free in this turn while limits are to come, if nothing is kept for the head of the queue; once somebody
+    /// asked.
+    unreserved: Option<Room>,
 }
 
 impl BySize {
     /// The chooser; `fair` keeps each job within its share of the power.
     pub fn new(fair: bool) -> Self {
         BySize { fair, ..BySize::default() }
+    }
+
+    /// What is free while limits are to come, if nothing is kept for the head of the queue.
+    fn unreserved<'a>(
+        points: &[OperatingPoint],
+        known: &'a mut Option<Room>,
+        view: &View<'_>,
+    ) -> &'a Room {
+        known.get_or_insert_with(|| {
+            let mut room = Room::of(view);
+            points.iter().for_each(|point| room.take(point));
+            room
+        })
     }
 
     /// The points that a job may look at.
@@ -48,11 +60,6 @@ impl BySize {
             false => Watts::LARGEST,
         };
         ways.into_iter().filter(move |way| way.point.power <= most)
-    }
-
-    /// The point that a job asks for, while that is what it should get.
-    fn as_asked(&self, view: &View<'_>, job: JobId) -> Option<OperatingPoint> {
-        (self.calm.is_calm(view.now) && !self.fair).then(|| view.nominal(job))
     }
 }
 
@@ -73,7 +80,7 @@ impl Prices {
         Prices {
             nodes: u128::from(view.ledger.total_nodes().max(1)),
             power: u128::from(power.milliwatts().max(1)),
-            waiting: view.queue.len().saturating_sub(started) as u128 + TO_COME,
+            waiting: view.queue.len().saturating_sub(started) as u128,
         }
     }
 
@@ -91,15 +98,36 @@ impl Prices {
 
 impl Chooser for BySize {
     fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
-        let asked = self.as_asked(view, job).filter(|point| room.admits(point));
-        let cheapest = || {
-            let prices = Prices::of(view, self.started);
-            let at_once = self.offered(view, job).filter(|way| room.admits(&way.point));
-            let at_once = at_once.map(|way| (prices.price(&way, Span::ZERO), way.point));
-            at_once.min_by_key(|(price, point)| (*price, point.power, point.nodes))
+        let prices = Prices::of(view, self.started.len());
+        let at_once = self.offered(view, job).filter(|way| room.admits(&way.point));
+        let at_once = at_once.map(|way| (prices.price(&way, Span::ZERO), way.point));
+        let (price, point) =
+            at_once.min_by_key(|(price, point)| (*price, point.power, point.nodes))?;
+        let mut known = self.unreserved.take();
+        let unreserved = match room.is_changing() {
+            true => Self::unreserved(&self.points, &mut known, view),
+            false => room,
         };
-        let point = asked.or_else(|| cheapest().map(|(_, point)| point))?;
-        self.started += 1;
+        let ahead = Ahead::of(view, unreserved, &self.started);
+        let is_cheaper_later = self.offered(view, job).any(|way| {
+            // The look ahead is worth its time only for those that would be cheaper without a wait.
+            prices.price(&way, Span::ZERO) < price
+                && ahead.vacancy(&way.point).is_some_and(|then| {
+                    then.at > view.now && prices.price(&way, then.at.since(view.now)) < price
+                })
+        });
+        self.unreserved = known;
+        if is_cheaper_later {
+            return None;
+        }
+        let until = view.now + point.time;
+        let holding = Holding { until, job, nodes: point.nodes, power: point.power };
+        let place = self.started.partition_point(|other| (other.until, other.job) < (until, job));
+        self.started.insert(place, holding);
+        self.points.push(point);
+        if let Some(room) = &mut self.unreserved {
+            room.take(&point);
+        }
         Some(point)
     }
 
@@ -109,7 +137,7 @@ impl Chooser for BySize {
         job: JobId,
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
-        let prices = Prices::of(view, self.started);
+        let prices = Prices::of(view, self.started.len());
         let later = self.offered(view, job).filter_map(|way| {
             let then = ahead.vacancy(&way.point)?;
             Some((prices.price(&way, then.at.since(view.now)), way.point, then))
@@ -141,8 +169,9 @@ impl Chooser for BySize {
         false
     }
 
-    fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
-        self.calm.look(view);
-        self.started = 0;
+    fn begin<O: Order>(&mut self, _view: &View<'_>, _order: &O) {
+        self.started.clear();
+        self.points.clear();
+        self.unreserved = None;
     }
 }
