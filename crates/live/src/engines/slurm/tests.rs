@@ -804,7 +804,7 @@ fn the_licences_of_the_budget_are_put_right_at_every_look() {
     made.with(|inside| inside.total = 0);
     let notices = look(&mut worker);
     assert!(
-        notices[0].contains("it is tried again: licence 'power': Slurm does not know it"),
+        notices[0].contains("retrying: licence 'power': Slurm does not know it"),
         "{notices:?}"
     );
     assert_eq!(look(&mut worker), [""; 0], "once");

@@ -335,7 +335,7 @@ fn what_this_machine_does_not_have_is_named() {
     for (text, what) in [
         (
             "\npolicy = 'utility(environment=queued)'",
-            "line 2, field 'policy': 'utility(environment=queued)' cannot decide here: jobs of several nodes",
+            "line 2, field 'policy': the policy 'utility(environment=queued)' cannot be used here: jobs of several nodes",
         ),
         // A program cannot decide live, and is never started.
         (
@@ -374,7 +374,7 @@ fn what_this_machine_does_not_have_is_named() {
         ),
         (
             "machine = 1\nlocal.cpus = ['8191']",
-            "line 2, field 'local.cpus[0]': processor 8191 is not there",
+            "line 2, field 'local.cpus[0]': processor 8191 does not exist",
         ),
     ] {
         let error = prepare(text).unwrap_err();
@@ -421,7 +421,7 @@ fn nodes_of_others_are_counted_with_their_highest_draw() {
     let config = read(&format!("machine = 10\nbudget = '{}W'", idle / 1000 + 100)).unwrap();
     assert!(config.resolve().is_ok());
     let why = config.resolve_beside(2).unwrap_err().source().unwrap().to_string();
-    assert!(why.contains("leaves nothing for jobs"), "{why}");
+    assert!(why.contains("leaves no power for jobs"), "{why}");
 }
 
 proptest! {
@@ -462,7 +462,7 @@ fn only_nodes_of_this_computer_are_switched() {
     assert!(config.to_toml().contains("switch_off = \"idle for 10min, keep 1 spare\""));
     let resolved = config.resolve().unwrap();
     let says = |words: &str| resolved.remarks.iter().any(|remark| remark.contains(words));
-    assert!(says("in emulation") && says("5W each, within 1min from idle and 5min back"));
+    assert!(says("only in emulation") && says("5W each, with 1min to stop and 5min to start"));
     let refused = |more: &str| {
         let error = read(&(rule.to_owned() + more)).unwrap().resolve().unwrap_err();
         format!("{error}: {}", error.source().unwrap())
@@ -485,7 +485,7 @@ fn slurmrestd_is_on_this_machine_unless_it_is_said_otherwise() {
     for (text, reason) in [
         ("rest = 'http://head:6820'", "cross the network unencrypted"),
         ("rest = 'https://head:6820'", "is not an address of slurmrestd"),
-        ("rest_user = 'ann'", "say slurm.rest"),
+        ("rest_user = 'ann'", "set slurm.rest"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(reason), "{error}");
