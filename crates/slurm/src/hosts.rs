@@ -230,14 +230,14 @@ mod tests {
     fn mistakes_are_named() {
         for (text, reason) in [
             ("n[1-3", "not closed"),
-            ("n1]", "not opened"),
+            ("n1]", "has no opening one"),
             ("n[[1]]", "within a bracket"),
             ("n[3-1]", "not a number or a range"),
             ("n[]", "not a number or a range"),
             ("n[a]", "not a number or a range"),
             ("n[+1]", "not a number or a range"),
             ("n1,,n2", "beside a comma"),
-            ("n 1", "blank"),
+            ("n 1", "contains a space"),
             ("n[0-999999999]", "more than"),
             ("n[0-9][0-9][0-9][0-9][0-9][0-9][0-9]", "more than"),
             ("n[0-99999999999]", "not a number or a range"),

@@ -196,8 +196,8 @@ mod tests {
             ("busbar nodes=4-2", 8, "nodes=4-16"),
             ("busbar nodes=0", 8, "nodes=4-16"),
             ("busbar nodes=+4", 8, "nodes=4-16"),
-            ("busbar app=a app=b", 14, "second time"),
-            ("busbar cap=100W", 8, "it knows app=NAME"),
+            ("busbar app=a app=b", 14, "given twice"),
+            ("busbar cap=100W", 8, "valid: app=NAME"),
         ] {
             let error = Words::read(text).unwrap_err();
             assert_eq!(error.at, at, "{error}");

@@ -132,7 +132,7 @@ mod tests {
             ("7,2", "p.csv, line 1, field 'peak_w': '7,2' is not 3 fields"),
             ("x,2,", "line 1, field 'job': 'x' is not a job's number"),
             ("7,-2,", "line 1, field 'mean_w': '-2' is not a power in watts"),
-            ("7,2,\n7,3,", "line 2, field 'job': 7 stands here twice"),
+            ("7,2,\n7,3,", "line 2, field 'job': 7 is given twice"),
         ] {
             let error = set(&mut workload, text, Path::new("p.csv")).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");

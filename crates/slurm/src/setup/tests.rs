@@ -104,7 +104,7 @@ fn layers_are_for_admit_and_have_each_node_once() {
     site.layers[1].nodes = "n[8-16]".parse().unwrap();
     assert_eq!(site.mistake().unwrap(), "node n8 is in two layers; keep it in one");
     site.licence = RESOURCE.to_owned();
-    assert!(site.mistake().unwrap().contains("cannot be called 'watts'"));
+    assert!(site.mistake().unwrap().contains("cannot have the name of the layers, 'watts'"));
     let steered = Site { layers: two_racks(), ..Site::new(Mode::Steer) };
     assert_eq!(steered.mistake().unwrap(), "layers are for mode admit");
 }

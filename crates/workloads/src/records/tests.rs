@@ -286,7 +286,7 @@ fn mistakes_stop_an_import_that_is_strict() {
         "1|1|al|COMPLETED|2024-03-15T12:00:00|2024-03-15T12:00:00|2024-03-15T12:01:00|10|1|48||x\n";
     for (line, why) in [
         ("2|2|al\n", "records.txt, line 3: 3 fields instead of 12"),
-        (&good.replace("T12:01:00", "noon"), "line 3: field 'End': '2024-03-15noon' is no time"),
+        (&good.replace("T12:01:00", "noon"), "line 3: field 'End': '2024-03-15noon' is not a time"),
         (&good.replace("1|1|", "x|x|"), "line 3: field 'JobID': 'x' is invalid"),
         (good, "1 jobs are in the records more than once"),
     ] {
