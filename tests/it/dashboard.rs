@@ -99,7 +99,10 @@ fn jobs_and_budget_through_the_page() {
     fill_in_job(&mut browser, &served, 2);
     browser.click("#submit-form button[type=submit]");
     give_token(&mut browser, "busbar_wrong");
-    browser.wait_until(&format!("{}.includes('the token is invalid or expired')", text("token-answer")));
+    browser.wait_until(&format!(
+        "{}.includes('the token is invalid or expired')",
+        text("token-answer")
+    ));
     assert_eq!(browser.evaluate("sessionStorage.length"), 0);
     assert_accessible(&mut browser, "the question for a token");
     browser.press("Escape");

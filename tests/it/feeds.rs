@@ -240,7 +240,10 @@ fn what_does_not_know_feeds_says_so() {
         (&["simulate", "-p", "parm", "--allow", "all"][..], "does not know feeds"),
         (&["simulate", "-p", "ppartition", "--allow", "all"], "does not know feeds"),
         (&["simulate", "-p", "share(use=recaps)", "--allow", "all"], "does not know feeds"),
-        (&["simulate", "-p", "easy", "--switch-off", "idle for 10min, keep 0 spare"], "machine with feeds"),
+        (
+            &["simulate", "-p", "easy", "--switch-off", "idle for 10min, keep 0 spare"],
+            "machine with feeds",
+        ),
         (&["simulate", "-p", "easy", "--enlarge", "10%"], "machine with feeds"),
         (&["simulate", "-p", "pb-guided", "--world", "paper"], "has no feeds"),
     ] {

@@ -3,7 +3,7 @@
 //! ```ignore
 //! #[needs(root, chromium)]
 //! #[test]
-//! fn somebody_looks_at_the_page() {
+//! fn somebody_looks_at_the_page() {}
 //! ```
 //!
 //! Where something of that is missing, the test harness says `ignored, needs Chromium, in the path or in BUSBAR_CHROMIUM`, and

@@ -32,7 +32,7 @@ pub struct Released {
 /// Releases every job that Busbar holds and removes what Busbar has set up while it ran. Jobs that run go
 /// on. A failure of one part does not keep the others.
 ///
-/// The plug-in holds new jobs until it is switched off ([`setup::switch_off`]), so that comes first.
+/// The plug-in holds new jobs until it is switched off ([`setup::Switch::Off`]), so that comes first.
 pub fn release_all(cluster: &dyn Cluster) -> Result<Released, SlurmError> {
     let jobs = cluster.jobs()?;
     let mut released = Released::default();

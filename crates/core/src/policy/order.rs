@@ -26,7 +26,7 @@ pub use history::{History, Predict};
 
 /// The order in which jobs are looked at.
 pub trait Order {
-    /// Jobs that ended earlier; see [`Policy::recall`].
+    /// Jobs that ended earlier; see [`Policy::recall`](super::Policy::recall).
     fn recall(&mut self, _past: &[PastJob]) {}
 
     /// A turn begins: jobs arrived, others ended.
@@ -63,7 +63,7 @@ pub trait Order {
     /// A job does not wait any more.
     fn left(&mut self, _job: JobId) {}
 
-    /// How far off its predictions were so far; see [`Policy::predictions`].
+    /// How far off its predictions were so far; see [`Policy::predictions`](super::Policy::predictions).
     fn predictions(&self) -> Option<Predictions> {
         None
     }

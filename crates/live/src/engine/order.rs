@@ -15,7 +15,7 @@ pub struct Ticket(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Start an attempt. It is confirmed when the attempt runs under its caps; a failure after that is an
-    /// [`End`].
+    /// [`End`](crate::job::End).
     Start(Box<Launch>),
     /// Change the caps or nodes of a running job. It is confirmed when the job draws no more than the allotment
     /// says.

@@ -93,7 +93,7 @@ pub enum Report {
         /// Its power.
         power: Measurement,
     },
-    /// A node that was being [switched](Engine::switch) is there.
+    /// A node that was being [switched](super::Engine::switch) is there.
     Switched {
         /// The node's number.
         node: u32,

@@ -325,7 +325,9 @@ mod tests {
         assert_eq!(counts, [15, 15, 16, 16, 1, 3]);
         // Whoever waits for an answer does not make way.
         guests.iter().for_each(|guest| guest.seat.set_busy(true));
-        assert!(enter(eve).is_err_and(|message| message.contains("there are already 66 connections")));
+        assert!(
+            enter(eve).is_err_and(|message| message.contains("there are already 66 connections"))
+        );
         // Whoever makes way is told so.
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let told = runtime.block_on(async {
@@ -346,10 +348,14 @@ mod tests {
         let own = rustix::process::getuid().as_raw();
         let enter = |user| shared.let_in(Owner { user, group: 0 });
         let (first, _second) = (enter(own + 1).unwrap(), enter(own + 1).unwrap());
-        assert!(enter(own + 1).is_err_and(|message| message.contains("you already have 2 connections")));
+        assert!(
+            enter(own + 1).is_err_and(|message| message.contains("you already have 2 connections"))
+        );
         let _other_user = enter(own + 2).unwrap();
         let _daemons_own = (enter(own).unwrap(), enter(own).unwrap());
-        assert!(enter(own).is_err_and(|message| message.contains("there are already 5 connections")));
+        assert!(
+            enter(own).is_err_and(|message| message.contains("there are already 5 connections"))
+        );
         drop(first);
         let _third = enter(own + 1).unwrap();
         shared.stopping.send_replace(true);
