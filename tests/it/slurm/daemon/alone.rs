@@ -97,7 +97,7 @@ impl Served {
     }
 }
 
-/// Tried on 22.05 and 26.05.3 here.
+/// Tried on 22.05 here.
 #[needs(slurm)]
 #[test]
 fn slurm_goes_on_by_itself_while_no_daemon_is_there() {
