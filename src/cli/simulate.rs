@@ -499,6 +499,7 @@ impl Arguments {
             Some(machine) => machine,
             None => machine_of(&workload)?,
         };
+        let machine = machine.of_one_kind().context("--world paper")?;
         if machine.feeds.is_some() {
             bail!(
                 "--world paper has no feeds; leave it out, or leave [[feed]] out of the machine file"
@@ -553,7 +554,10 @@ impl Arguments {
             windows,
             energy: energy.map(|chosen| chosen.budget),
             outages: match &self.outages {
-                Some(path) => Outages::from_file(path, scenario.machine.nodes)?,
+                Some(path) => {
+                    scenario.machine.clone().of_one_kind().context("--outages")?;
+                    Outages::from_file(path, scenario.machine.nodes)?
+                }
                 None => Outages::default(),
             },
             events: match self.events {
@@ -624,6 +628,10 @@ impl Arguments {
 
 /// Likely mistakes in the input, one sentence each.
 fn notes(prepared: &PreparedWorkload, scenario: &Scenario<'_>) -> Vec<String> {
+    if prepared.machine.kinds.is_some() {
+        // What jobs ask of nodes of several kinds is no number of nodes.
+        return limits_nothing(&prepared.machine, &scenario.budget).into_iter().collect();
+    }
     let demand = Demand::of(&prepared.workload, &prepared.machine);
     let mut notes: Vec<String> =
         demand.larger_machine(&prepared.plain_machine).into_iter().collect();

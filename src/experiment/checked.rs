@@ -235,6 +235,7 @@ impl<'a> CheckedExperiment<'a> {
                 let all = platform.sizes.iter().zip(&platform.outages);
                 let met = |(size, outages): (&Machine, &Outages)| {
                     outages.is_empty()
+                        && size.kinds.is_none()
                         && platform.demand.is_always_met(size, &platform.budgets[*budget])
                 };
                 all.into_iter().any(met)
@@ -329,11 +330,11 @@ impl<'a> CheckedExperiment<'a> {
             None => Ok(Outages::default()),
         };
         let outages = sizes.iter().map(fails).collect::<Result<_, _>>()?;
-        let partitions = jobs.about_partitions();
         let remarks = jobs.remarks().iter().cloned().chain(remarks).collect();
         let names_nobody = rules.names_nobody(jobs.jobs());
         // Before jobs are on their machine, it is not known on how many nodes they were measured.
         let prepared = PreparedWorkload::new(machine.clone(), jobs, !experiment.enforce_limits);
+        let partitions = prepared.workload.about_partitions();
         let measured = measured_power(&prepared).into_iter();
         let power = measured.chain(predicted_power(&prepared, &rules)).collect();
         Ok(Platform {

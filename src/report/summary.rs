@@ -42,7 +42,13 @@ fn add_subject(s: &Summary, facts: &mut Facts) {
     facts.add("workload", format_args!("{}, {} jobs", s.workload, s.jobs));
     match s.machine.starts_with(&format!("{} processors", s.nodes)) {
         true => facts.add("machine", &s.machine),
-        false => facts.add("machine", format_args!("{}, {} nodes", s.machine, s.nodes)),
+        false => match s.whole_nodes {
+            Some(nodes) => {
+                let all = format!("{}, {nodes} nodes with {} processors", s.machine, s.nodes);
+                facts.add("machine", all);
+            }
+            None => facts.add("machine", format_args!("{}, {} nodes", s.machine, s.nodes)),
+        },
     }
 }
 

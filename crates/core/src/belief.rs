@@ -6,11 +6,13 @@
 //! may be given. Jobs of the same application that ask for the same have one sheet.
 
 pub mod fit;
+mod joined;
 mod named;
 mod sheet;
 #[cfg(test)]
 mod tests;
 
+pub use joined::Joined;
 pub use named::OnNamed;
 pub use sheet::Sheet;
 use sheet::{Entry, Size};

@@ -7,16 +7,18 @@
 //! began, and its model learns of them in between.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::freedom::Freedom;
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger, Violation};
-use crate::machine::Machine;
+use crate::machine::{Kinds, Machine};
 use crate::model::{Caps, Model, OperatingPoint};
 use crate::policy::{Adopted, Changes, Decision, Drawn, DropReason, Policy, View};
 use crate::queue::{Queue, SizeClasses};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
+use crate::workload::{Missing, Seats};
 
 mod live;
 
@@ -88,6 +90,8 @@ pub enum Rejection {
     TooManyNodes,
     /// It needs more power than the budget ever allows for as long as it takes.
     TooMuchPower,
+    /// No node can hold it.
+    NoNode(Missing),
     /// The feeds of its nodes never carry as much power for as long as it takes.
     FeedTooSmall {
         /// The place of one of them in [`Feeds::all`](crate::machine::Feeds::all).
@@ -100,7 +104,7 @@ impl Rejection {
     pub fn feed(self) -> Option<usize> {
         match self {
             Rejection::FeedTooSmall { feed } => Some(usize::from(feed)),
-            Rejection::TooManyNodes | Rejection::TooMuchPower => None,
+            Rejection::TooManyNodes | Rejection::TooMuchPower | Rejection::NoNode(_) => None,
         }
     }
 
@@ -108,6 +112,7 @@ impl Rejection {
     pub fn reason(self) -> &'static str {
         match self {
             Rejection::TooManyNodes => "needs more nodes than the machine has",
+            Rejection::NoNode(missing) => missing.reason(),
             Rejection::TooMuchPower => {
                 "needs more power than the budget allows for so long from its submission on"
             }
@@ -156,6 +161,11 @@ impl Dispatch {
         }
     }
 
+    /// The same empty machine, whose jobs are on nodes that have what they ask for.
+    pub fn seated(self, kinds: &Arc<Kinds>, seats: &Arc<Seats>) -> Self {
+        Dispatch { ledger: self.ledger.seated(kinds, seats), ..self }
+    }
+
     /// The ledger, to read.
     #[inline]
     pub fn ledger(&self) -> &Ledger {
@@ -182,6 +192,9 @@ impl Dispatch {
     /// away if it could not run even alone, now or under the limits to come.
     #[inline]
     pub fn arrive(&mut self, model: &dyn Model, id: JobId, job: &Job) -> Result<(), Rejection> {
+        if let Some(missing) = self.ledger.seating().and_then(|seating| seating.missing(id)) {
+            return Err(Rejection::NoNode(missing));
+        }
         let least = model.footprint(id, job);
         if least.nodes > self.ledger.total_nodes() {
             return Err(Rejection::TooManyNodes);
@@ -344,7 +357,10 @@ fn allowed(
 ) -> Result<(), Violation> {
     let (job, needed) = match decision {
         // What is on the menu is allowed.
-        Decision::Start { .. } | Decision::WakeAt(_) | Decision::GiveUp { .. } => return Ok(()),
+        Decision::Start { .. }
+        | Decision::StartIn { .. }
+        | Decision::WakeAt(_)
+        | Decision::GiveUp { .. } => return Ok(()),
         Decision::StartOn { job, .. } | Decision::Promise { job, .. } => (*job, Freedom::Nodes),
         Decision::Recap { job, .. } => (*job, Freedom::Recaps),
         Decision::Change { job, point, .. } => {
@@ -378,6 +394,13 @@ fn apply(
             check_waits(job, queue, ledger)?;
             check_menu(job, &point, model, jobs)?;
             ledger.start(job, &point)?;
+            let backfilled = leave(job, queue);
+            Ok(Applied::Started { job, point, caps: None, backfilled })
+        }
+        Decision::StartIn { job, point, nodes } => {
+            check_waits(job, queue, ledger)?;
+            check_menu(job, &point, model, jobs)?;
+            ledger.start_in(job, &point, Some(nodes))?;
             let backfilled = leave(job, queue);
             Ok(Applied::Started { job, point, caps: None, backfilled })
         }

@@ -5,8 +5,10 @@
 //! debug builds [`Ledger::check`] adds everything up again after every event.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::budget::Budget;
+use crate::freedom::Freedom;
 use crate::machine::Machine;
 use crate::model::OperatingPoint;
 use crate::units::{Instant, JobId, Span, Watts};
@@ -19,6 +21,7 @@ mod live;
 mod named;
 mod placement;
 mod running;
+mod seats;
 mod switching;
 #[cfg(test)]
 mod tests;
@@ -29,6 +32,8 @@ use feeds::Feeding;
 pub use live::FoundOn;
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
+pub(crate) use seats::Taken;
+pub use seats::{SeatNodes, Seating};
 use switching::Draws;
 pub use switching::{SwitchState, Switched};
 pub use violation::Violation;
@@ -60,6 +65,8 @@ pub struct Ledger {
     placement: Option<Placement>,
     /// What is held below the feeds, where these have limits. Then it is known which nodes are whose.
     feeds: Option<Box<Feeding>>,
+    /// What is free of each node, where nodes are of several kinds or jobs share them.
+    seating: Option<Arc<Seating>>,
     /// Jobs that stand still, with the power that they will claim when they go on.
     suspended: BTreeMap<JobId, Watts>,
     /// The energy of a period, where it is counted.
@@ -87,6 +94,7 @@ impl Ledger {
             until: Vec::new(),
             placement: feeds.is_some().then(|| Placement::new(machine.nodes)),
             feeds,
+            seating: None,
             suspended: BTreeMap::new(),
             energy: None,
             peak: machine.floor(),
@@ -128,6 +136,9 @@ impl Ledger {
     /// Gives a job what the operating point says, until the point's time has passed.
     #[inline]
     pub fn start(&mut self, job: JobId, point: &OperatingPoint) -> Result<(), Violation> {
+        if self.seating.is_some() {
+            return self.start_in(job, point, None);
+        }
         let holding = self.claim(job, point)?;
         if self.feeds.is_some() {
             return self.start_fed(holding);
@@ -136,6 +147,20 @@ impl Ledger {
         if let Some(placement) = &mut self.placement {
             placement.take(job, point.nodes);
         }
+        Ok(())
+    }
+
+    /// The same on nodes of which it has what it asks for: on these, or else on the first.
+    pub fn start_in(
+        &mut self,
+        job: JobId,
+        point: &OperatingPoint,
+        nodes: Option<SeatNodes>,
+    ) -> Result<(), Violation> {
+        let holding = self.claim(job, point)?;
+        let nodes = self.nodes_for(job, nodes)?;
+        self.take_seats(job, nodes);
+        self.hold(holding);
         Ok(())
     }
 
@@ -206,6 +231,9 @@ impl Ledger {
         left: Span,
         before: &Holding,
     ) -> Result<(), Violation> {
+        if self.seating.is_some() && point.nodes != before.nodes {
+            return Err(Violation::NotAllowed { job, needed: Freedom::Resizes });
+        }
         let is_less = point.nodes <= before.nodes && point.power <= before.power;
         let until = self.until(left);
         if !is_less {
@@ -271,6 +299,7 @@ impl Ledger {
         if let Some(placement) = &mut self.placement {
             placement.give(job);
         }
+        self.give_seats(job);
         Ok(holding)
     }
 

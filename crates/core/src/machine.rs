@@ -14,6 +14,7 @@ mod cooling;
 mod feeds;
 mod file;
 mod gearbox;
+mod kinds;
 mod node;
 mod off;
 mod partitioned;
@@ -24,14 +25,15 @@ pub use check::{Problem, check, check_text};
 pub use cooling::Cooling;
 pub use feeds::{Feed, Feeds};
 pub(crate) use feeds::{Placing, Zone};
+pub use kinds::{Kind, Kinds, NodeGroup, NodeSize, PartitionNodes};
 pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub(crate) use node::assumed_idle;
 pub use node::{Details, Node};
 pub use off::{Off, Transition};
-pub use partitioned::{Described, Partition, Partitioned};
+pub use partitioned::{Described, Overlapping, Partition, Partitioned};
 pub use parts::{CLASSES, Parts};
 
-/// A homogeneous machine.
+/// A machine. Its nodes are alike, or its [kinds](Machine::kinds) say which there are.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Machine {
     /// Its name in reports.
@@ -58,6 +60,8 @@ pub struct Machine {
     pub cooling: Option<Cooling>,
     /// The feeds of its nodes, where these have limits.
     pub feeds: Option<Arc<Feeds>>,
+    /// Its nodes, where they are of several kinds or shared by jobs: then everything else counts processors instead of nodes.
+    pub kinds: Option<Arc<Kinds>>,
     /// What people should know of the files it was read from.
     pub remarks: Vec<String>,
 }
@@ -181,20 +185,20 @@ pub enum MachineError {
     Fed,
     /// Nodes of several kinds where one is needed.
     #[error(
-        "the machine {machine} has nodes of several kinds, and they are not simulated together: those of the partitions \
-         '{one}' and '{other}' differ; name one partition with --partition, or write a machine file for it alone (there are \
-         {names})"
+        "the machine {machine} has nodes of several kinds or nodes that jobs share, and this command knows only whole nodes \
+        of one kind; name one partition with --partition where that is possible, or write a machine file for one kind (simulate, \
+        compare and whatif know all kinds)"
     )]
     SeveralKinds {
         /// The machine.
         machine: String,
-        /// A partition.
-        one: String,
-        /// Another one, with other nodes.
-        other: String,
-        /// All partitions.
-        names: String,
     },
+    /// More or fewer nodes of several kinds.
+    #[error(
+        "a machine with nodes of several kinds, or with shared ones, cannot have another number of nodes, because it is unknown \
+        of which kind they would be; change the partitions in the machine file, or name one partition (--partition)"
+    )]
+    OfKinds,
     /// A partition that the machine does not have.
     #[error("the machine {machine} has no partition '{wanted}'{hint} there are {names}")]
     NoPartition {
@@ -251,6 +255,7 @@ impl Machine {
             variation: None,
             cooling: None,
             feeds: None,
+            kinds: None,
             remarks: Vec::new(),
         }
         .validated()
@@ -272,6 +277,7 @@ impl Machine {
             variation: None,
             cooling: None,
             feeds: None,
+            kinds: None,
             remarks: Vec::new(),
         }
     }
@@ -310,7 +316,15 @@ impl Machine {
     /// Reads what the command line calls a machine: a processor count, `cab`, `catalyst`, a TOML file,
     /// or a CSV file of curves. Its nodes are of one kind.
     pub fn from_text(text: &str) -> Result<Self, MachineError> {
-        Machine::part_of(text, &[])
+        Machine::part_of(text, &[])?.of_one_kind()
+    }
+
+    /// The machine, if its nodes are alike and whole: not everybody knows others.
+    pub fn of_one_kind(self) -> Result<Self, MachineError> {
+        match self.kinds {
+            Some(_) => Err(MachineError::SeveralKinds { machine: self.name }),
+            None => Ok(self),
+        }
     }
 
     /// The same for a machine in partitions, of which these are wanted; all if none is named.
@@ -359,7 +373,11 @@ impl Machine {
 
     /// The power without jobs.
     pub fn floor(&self) -> Watts {
-        self.base_power + self.node().idle * self.nodes
+        self.base_power
+            + match &self.kinds {
+                Some(kinds) => kinds.floor(),
+                None => self.node().idle * self.nodes,
+            }
     }
 
     /// What a node adds to that when it is busy.
@@ -393,7 +411,11 @@ impl Machine {
 
     /// The draw of the whole machine with every node busy.
     pub fn max_power(&self) -> Watts {
-        self.base_power + self.node_power * self.nodes
+        self.base_power
+            + match &self.kinds {
+                Some(kinds) => kinds.max_power(),
+                None => self.node_power * self.nodes,
+            }
     }
 
     /// The most that is drawn where the budget is measured: by the site, if the budget is its, or by the machine.
@@ -440,9 +462,11 @@ impl Machine {
 
     /// Feeds name their nodes, so there can be no others.
     fn check_other_count(&self, nodes: Option<u32>) -> Result<(), MachineError> {
-        match self.feeds.is_some() && nodes != Some(self.nodes) {
-            true => Err(MachineError::Fed),
-            false => Ok(()),
+        match (&self.kinds, &self.feeds) {
+            _ if nodes == Some(self.nodes) => Ok(()),
+            (Some(_), _) => Err(MachineError::OfKinds),
+            (_, Some(_)) => Err(MachineError::Fed),
+            (None, None) => Ok(()),
         }
     }
 
@@ -612,14 +636,19 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_several_kinds_are_not_mixed() {
-        for wanted in [&[][..], &["cpu", "gpu"]] {
-            let error = part(SITE, wanted).unwrap_err();
-            assert!(error.contains("'cpu' and 'gpu' differ; name one"), "{error}");
-        }
+    fn nodes_of_several_kinds_are_counted_in_processors() {
+        let whole = part(SITE, &[]).unwrap();
+        assert_eq!((whole.name.as_str(), whole.nodes), ("site", 100 * 48 + 8 * 64));
+        assert_eq!(whole.max_power(), Watts::from_watts(5000 + 100 * 400 + 8 * 2000));
+        assert_eq!(whole.floor(), Watts::from_watts(5000 + 100 * 90 + 8 * 300));
+        let kinds = whole.kinds.as_deref().unwrap();
+        assert_eq!((kinds.nodes(), kinds.kinds().len(), kinds.groups()[1].nodes.clone()), (108, 2, 100..108));
+        // 2000 W of a node are 31.25 W of each of its processors.
+        let gpu = kinds.kind_of(1).by_processor();
+        assert_eq!(gpu.node_power, Watts::from_milliwatts(31_250));
         let error = part(SITE, &["gpus"]).unwrap_err();
         assert!(error.contains("no partition 'gpus'; did you mean 'gpu'? there are cpu, gpu"));
-        // Those of one kind are joined.
+        // Those of one kind are joined, and so are alike nodes as far as nobody shares them.
         let alike = "[power]\nnode = '400W'\nbase = '1kW'\n[[partition]]\nname = 'short'\nnodes = 3\n\
             [[partition]]\nname = 'long'\nnodes = 4\n[[partition]]\nname = 'test'\nnodes = 1\n";
         let whole = part(alike, &[]).unwrap();
@@ -628,6 +657,29 @@ mod tests {
         let some = part(alike, &["test", "short"]).unwrap();
         assert_eq!((some.name.as_str(), some.nodes), ("stem short+test", 4));
         assert_eq!(some.max_power(), Watts::from_watts(4 * 400));
+        let shared = part(&alike.replace("nodes = 3", "nodes = 3\nshared = true"), &[]).unwrap();
+        assert!(shared.kinds.is_some());
+    }
+
+    #[test]
+    fn partitions_may_have_the_nodes_of_others() {
+        let over = |more: &str| part(&format!("{SITE}[[partition]]\nname = 'all'\n{more}"), &[]);
+        let whole = over("of = ['gpu', 'cpu']\nshared = true\n").unwrap();
+        let partitions = whole.kinds.as_deref().unwrap().partitions();
+        assert_eq!((partitions[2].groups.clone(), partitions[2].shared), (vec![1, 0], true));
+        let only = part(&format!("{SITE}[[partition]]\nname = 'all'\nof = ['gpu']\n"), &["all"]);
+        assert_eq!(only.unwrap().nodes, 8);
+        let mistakes = [
+            ("of = ['cpus']\n", "line 17, partition 'all': there is no partition 'cpus'"),
+            ("of = []\n", "names no partition"),
+            ("of = ['cpu']\nnodes = 3\n", "leave out all but 'name'"),
+            ("", "or name the partitions whose nodes it has ('of')"),
+            ("nodes = 1\nmemory = '3GB'\n", "such as \"256GiB\""),
+        ];
+        for (more, why) in mistakes {
+            let error = over(more).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     #[test]

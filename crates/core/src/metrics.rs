@@ -75,6 +75,9 @@ pub struct Summary {
     pub machine: String,
     /// The machine's nodes.
     pub nodes: u32,
+    /// Nodes of the machine, where they are of several kinds or shared by jobs, and everything else counts processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_nodes: Option<u32>,
     /// Jobs submitted.
     pub jobs: u64,
     /// Jobs that ran to their end.
@@ -268,12 +271,15 @@ impl Summary {
             workload: workload.name().to_owned(),
             machine: machine.name.clone(),
             nodes: machine.nodes,
+            whole_nodes: machine.kinds.as_ref().map(|kinds| kinds.nodes()),
             jobs: run.records.len() as u64,
             completed: count(|state| *state == State::Completed),
             killed: count(|state| *state == State::Killed),
             killed_by_belief: ran.killed_by_belief,
             rejected: count(|state| matches!(state, State::Rejected(_))),
-            rejected_nodes: count(|state| *state == State::Rejected(Rejection::TooManyNodes)),
+            rejected_nodes: count(|state| {
+                matches!(state, State::Rejected(Rejection::TooManyNodes | Rejection::NoNode(_)))
+            }),
             rejected_power: count(|state| *state == State::Rejected(Rejection::TooMuchPower)),
             dropped: count(|state| matches!(state, State::Dropped(_))),
             dropped_power: count(|state| *state == State::Dropped(DropReason::NeverFed)),

@@ -10,7 +10,7 @@
 //! ([`PolicyKind`]), and add a line to `registry`. Outside the crate, a [registered](register) one is as good.
 
 use crate::job::{Job, UserId};
-use crate::ledger::{Holding, Ledger, Violation};
+use crate::ledger::{Holding, Ledger, SeatNodes, Violation};
 use crate::model::{Caps, Menu, Model, OperatingPoint, Work};
 use crate::queue::Queue;
 use crate::units::{Instant, JobId, Span, Watts};
@@ -132,6 +132,15 @@ pub enum Decision {
         job: JobId,
         /// How; a point of its menu.
         point: OperatingPoint,
+    },
+    /// Start a waiting job on these nodes, of which it has what it asks for and others may have the rest.
+    StartIn {
+        /// The job.
+        job: JobId,
+        /// How; a point of its menu.
+        point: OperatingPoint,
+        /// On which nodes.
+        nodes: SeatNodes,
     },
     /// Start a waiting job on named nodes.
     StartOn {

@@ -65,7 +65,10 @@ impl PreparedWorkload {
     /// Puts a workload on a machine. With `raises`, estimates below the run time are raised to it;
     /// otherwise such jobs are ended at the time they asked for.
     pub fn new(machine: Machine, mut workload: Workload, raises: bool) -> Self {
-        workload.pack_processors(machine.processors_per_node);
+        match &machine.kinds {
+            Some(kinds) => workload.seat(kinds),
+            None => workload.pack_processors(machine.processors_per_node),
+        }
         let estimates_raised = if raises { workload.raise_estimates() } else { 0 };
         let plain_machine = machine.clone();
         PreparedWorkload { plain_machine, machine, workload, estimates_raised, site: None }

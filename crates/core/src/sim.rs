@@ -305,6 +305,9 @@ impl<'a> Engine<'a> {
         let bound = simulation.bound.as_ref().unwrap_or(&budget);
         let feeds = FeedMeters::of(simulation.machine, bound, begin);
         let mut dispatch = Dispatch::new(simulation.machine, budget, nodes, model, workload.jobs());
+        if let (Some(kinds), Some(seats)) = (&simulation.machine.kinds, workload.seats()) {
+            dispatch = dispatch.seated(kinds, seats);
+        }
         dispatch.advance(begin);
         if let Some(energy) = simulation.energy {
             dispatch.open_account(energy);

@@ -3,6 +3,7 @@
 //! Where they come from is no concern of the simulator: the crate `busbar-workloads` reads and generates them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::calendar::{Calendar, NoCalendar, RunDates};
 use crate::job::{Job, Terms};
@@ -12,10 +13,12 @@ use crate::units::{Instant, JobId, Span};
 mod partitions;
 mod placed;
 mod power;
+mod seats;
 
 pub use partitions::{PartitionError, Partitions, Selection};
 pub use placed::Placed;
 pub use power::MeasuredPower;
+pub use seats::{Missing, Seat, Seats};
 
 use placed::AllPlaced;
 
@@ -30,6 +33,8 @@ pub struct Workload {
     /// What each job drew, by the same index; empty if that was not measured.
     powers: Vec<Option<MeasuredPower>>,
     placed: AllPlaced,
+    /// What jobs ask of nodes, once they were [put](Workload::seat) on a machine that minds.
+    seats: Option<Arc<Seats>>,
     partitions: Partitions,
     selection: Option<Selection>,
     processors: Option<u32>,
@@ -87,6 +92,7 @@ impl Workload {
             waits,
             powers,
             placed: AllPlaced::default(),
+            seats: None,
             partitions,
             selection: None,
             processors: None,
@@ -257,6 +263,7 @@ impl Workload {
 
     /// Keeps only the jobs at these places in submit order; places past the end are not an error.
     pub fn slice(&mut self, range: Range<usize>) {
+        self.seats = None;
         let end = range.end.min(self.jobs.len());
         let start = range.start.min(end);
         self.jobs.truncate(end);
@@ -285,6 +292,7 @@ impl Workload {
 
     /// Keeps only some jobs, by their places.
     fn retain(&mut self, is_kept: &[bool]) {
+        self.seats = None;
         let keep = || is_kept.iter().copied();
         retain(&mut self.jobs, keep());
         retain(&mut self.run_times, keep());

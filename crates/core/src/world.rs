@@ -47,6 +47,7 @@ use crate::job::Job;
 use crate::model::{Beta, Caps, OperatingPoint, Outcome};
 use crate::units::{JobId, NodeId, Span, Watts};
 use crate::variation::Processors;
+use crate::workload::Seats;
 
 /// Which nodes a job has, and what each of them may draw.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +76,15 @@ pub struct World {
     tables: Arc<[Arc<Table>]>,
     /// By job: what its nodes were measured to draw together as it was asked for, with what they draw anyway.
     drawn: Vec<Option<Watts>>,
+    /// The worlds of all kinds of nodes, where there are several. Then this one is that of the first kind.
+    kinds: Option<Arc<OfKinds>>,
+}
+
+/// The same jobs on nodes of several kinds.
+#[derive(Debug)]
+struct OfKinds {
+    worlds: Vec<Arc<World>>,
+    seats: Arc<Seats>,
 }
 
 /// What the nodes of a job do if it has those it asks for, without a cap. Most jobs run like that, and
@@ -97,8 +107,9 @@ impl World {
     ) -> Self {
         let (as_asked, measured, tables) = (Vec::new(), Vec::new(), Arc::new([]));
         let drawn = Vec::new();
+        let kinds = None;
         let mut world =
-            World { node, parts, applications, assigned, as_asked, measured, tables, drawn };
+            World { node, parts, applications, assigned, as_asked, measured, tables, drawn, kinds };
         world.as_asked = world.applications.iter().map(|each| world.as_asked(each)).collect();
         world
     }
@@ -148,6 +159,17 @@ impl World {
     /// as they are asked for. The laws say how it changes with caps and sizes.
     pub fn with_drawn(self, drawn: Vec<Option<Watts>>) -> Self {
         World { drawn, ..self }
+    }
+
+    /// The worlds of the same jobs on nodes of each kind, together.
+    pub fn of_kinds(worlds: Vec<Arc<World>>, seats: Arc<Seats>) -> Option<Self> {
+        let first = World::clone(worlds.first()?);
+        Some(World { kinds: Some(Arc::new(OfKinds { worlds, seats })), ..first })
+    }
+
+    /// The worlds of the kinds of nodes, where there are several.
+    pub fn kinds(&self) -> Option<&[Arc<World>]> {
+        self.kinds.as_ref().map(|kinds| &kinds.worlds[..])
     }
 
     /// The configurations that each application was run in, where that is all that is known.
@@ -216,6 +238,10 @@ impl World {
         point: &OperatingPoint,
         held: Held<'_>,
     ) -> Outcome {
+        if let Some(OfKinds { worlds, seats }) = self.kinds.as_deref() {
+            let kind = seats.of(id).map_or(0, |seat| usize::from(seat.kind));
+            return worlds[kind].outcome(id, job, run_time, point, held);
+        }
         let outcome = self.by_law(id, job, run_time, point, held);
         match self.drawn.get(id.index()).copied().flatten() {
             None => outcome,

@@ -54,6 +54,8 @@ pub struct Part {
     pub name: String,
     /// Its nodes.
     pub nodes: HostList,
+    /// Whether its jobs share no node with others.
+    pub is_exclusive: bool,
 }
 
 /// A switch and the nodes directly below it.
@@ -101,6 +103,8 @@ pub struct SiteReader {
     /// Named sets of nodes that partitions of slurm.conf consist of: by their nodes, or by a feature.
     sets: Vec<(String, Members)>,
     switches: Vec<Switch>,
+    /// Whether jobs have whole nodes, in whichever partition.
+    is_linear: bool,
     /// What gres.conf says of GPUs: of which nodes, or of all, their type and their number.
     gpus: Vec<(Option<HostList>, String, u32)>,
 }
@@ -118,6 +122,7 @@ struct Found {
 struct FoundPartition {
     name: String,
     nodes: Members,
+    is_exclusive: bool,
     is_from_scontrol: bool,
     /// Where it stands.
     file: String,
@@ -181,6 +186,10 @@ impl SiteReader {
             self.name = line.get("ClusterName").map(str::to_owned);
             return Ok(true);
         }
+        if line.begins_with("SelectType") {
+            self.is_linear = line.get("SelectType") == Some("select/linear");
+            return Ok(true);
+        }
         if line.begins_with("AutoDetect") || line.get("AutoDetect").is_some() && !has_gres {
             return Ok(true);
         }
@@ -199,9 +208,12 @@ impl SiteReader {
                 defaults.push(line.clone());
                 return Ok(true);
             }
-            let nodes =
-                line.get("Nodes").or_else(|| default_of(defaults, "PartitionName", "Nodes"));
+            let get = |key: &str| line.get(key).or_else(|| default_of(defaults, "PartitionName", key));
+            let nodes = get("Nodes");
+            let is_exclusive = get("OverSubscribe").or(get("Shared")) == Some("EXCLUSIVE")
+                || get("Exclusive").is_some_and(|what| ["NODE", "TOPO"].contains(&what));
             self.partitions.push(FoundPartition {
+                is_exclusive,
                 name: line.get("PartitionName").unwrap_or_default().to_owned(),
                 nodes: members("Nodes", nodes.unwrap_or(""))?,
                 is_from_scontrol: line.get("TotalNodes").is_some(),
@@ -342,7 +354,15 @@ impl SiteReader {
             if let Some(unread) = read.unread.first() {
                 return Err(wrong(None, unread.to_string()));
             }
+            // At most no other job on a node: that is how Slurm says it in JSON.
+            let is_exclusive = |name: &str| {
+                let named = |part: &&Value| part.get("name").and_then(Value::as_str) == Some(name);
+                let part = list("partitions").into_iter().flatten().find(named);
+                let jobs = part.and_then(|part| part.pointer("/maximums/oversubscribe/jobs"));
+                jobs.and_then(Value::as_u64) == Some(0)
+            };
             self.partitions.extend(read.read.into_iter().map(|part| FoundPartition {
+                is_exclusive: is_exclusive(&part.name),
                 name: part.name,
                 nodes: Members::Named(part.nodes),
                 is_from_scontrol: true,
@@ -474,7 +494,9 @@ impl SiteReader {
                 ))
             })?;
             if !nodes.is_empty() {
-                parts.push(Part { name: part.name.clone(), nodes: HostList::new(nodes) });
+                let (name, nodes) = (part.name.clone(), HostList::new(nodes));
+                let is_exclusive = part.is_exclusive || self.is_linear;
+                parts.push(Part { name, nodes, is_exclusive });
             }
         }
         if self.partitions.is_empty() {
@@ -487,6 +509,7 @@ impl SiteReader {
             let part = |(name, nodes): (&str, Vec<String>)| Part {
                 name: name.to_owned(),
                 nodes: HostList::new(nodes),
+                is_exclusive: self.is_linear,
             };
             parts.extend(named.into_iter().map(part));
         }

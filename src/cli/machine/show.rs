@@ -53,6 +53,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Described::Several(whole) if partition.is_empty() => {
             return partitions::show(&whole, *json);
         }
+        Described::Several(whole) => {
+            let chosen = Described::Several(whole.clone()).choose(partition)?;
+            if chosen.kinds.is_some() {
+                return partitions::show(&whole.only(partition), *json);
+            }
+            chosen
+        }
         described => described.choose(partition)?,
     };
     machine.remarks.iter().for_each(|remark| warn(remark));

@@ -72,18 +72,20 @@ pub(super) struct Recorded {
     unnamed: u64,
     /// The most nodes that were busy at once.
     most_nodes: u64,
+    /// Whether simulated jobs have parts of nodes, too.
+    are_shared: bool,
 }
 
 impl Recorded {
     /// How many jobs ran on parts of nodes, in words, if that is enough to make simulated waits on whole nodes too long.
     pub(super) fn parts_in_words(self) -> Option<String> {
         let share = self.on_parts as f64 / self.jobs.max(1) as f64;
-        (share >= 0.01).then(|| format!("{:.0} % of the jobs ran on parts of nodes", share * 100.0))
+        (share >= 0.01 && !self.are_shared).then(|| format!("{:.0} % of the jobs ran on parts of nodes", share * 100.0))
     }
 
     /// How the recorded past of this many jobs is added up, and what of it does not fit the machine.
     fn notes(self, machine: &Machine, jobs: usize) -> Vec<String> {
-        let Recorded { jobs: known, start_unknown, on_parts, unnamed, most_nodes } = self;
+        let Recorded { jobs: known, start_unknown, on_parts, unnamed, most_nodes, are_shared } = self;
         let counted = match unnamed {
             0 => String::new(),
             _ if unnamed == known => {
@@ -105,17 +107,18 @@ impl Recorded {
                 "jobs without a recorded start: {start_unknown} of {jobs}; 'as recorded' excludes them and their energy"
             ));
         }
-        if on_parts > 0 {
+        if on_parts > 0 && !are_shared {
             notes.push(format!(
                 "{on_parts} of {jobs} jobs ran on parts of nodes, which they could share; the simulated policies give each \
-                 job whole nodes, and so overstate waits"
+                 job whole nodes, and so overstate waits; a machine file whose partitions are 'shared' gives them parts"
             ));
         }
-        if most_nodes > machine.nodes.into() {
+        let nodes = machine.kinds.as_ref().map_or(machine.nodes, |kinds| kinds.nodes());
+        if most_nodes > nodes.into() {
             notes.push(format!(
                 "{most_nodes} nodes were busy at once, but the machine has {}; --machine names one that has them, and \
                  --partition takes the jobs of a part",
-                machine.nodes
+                nodes
             ));
         }
         notes
@@ -168,6 +171,7 @@ impl Answer {
             on_parts: run.on_parts,
             unnamed: run.unnamed,
             most_nodes: run.most_nodes,
+            are_shared: checked.machine(0, 0).kinds.is_some(),
         });
         let mut rows: Vec<Row> = recorded
             .into_iter()

@@ -32,6 +32,7 @@ impl Ledger {
         }
         self.check_switched()?;
         self.check_feeds()?;
+        self.check_seats()?;
         if power != self.held {
             return Err(format!("jobs hold {power}, but the ledger says {}", self.held));
         }

@@ -46,6 +46,12 @@ pub enum Violation {
         /// Nodes free.
         free: u32,
     },
+    /// No nodes have what the job asks of each, or others were chosen for it than it may have.
+    #[error("{job} was to start, but not on nodes that have enough left of what it asks for")]
+    Seats {
+        /// The job that is refused.
+        job: JobId,
+    },
     /// There is not enough free power, now or later in the job's life.
     #[error("{job} was to get {asked}, but at {at} only {free} are free")]
     Power {
@@ -158,6 +164,7 @@ impl Violation {
             | Violation::NotAllowed { job, .. }
             | Violation::Nodes { job, .. }
             | Violation::Power { job, .. }
+            | Violation::Seats { job }
             | Violation::Feed { job, .. }
             | Violation::HoldsNothing { job }
             | Violation::Suspended { job }

@@ -9,9 +9,10 @@ use toml::Spanned;
 use super::feeds::{FeedProblem, Feeds, Nodes, Written};
 use super::written::{length, some_watts, watts};
 use super::{
-    Cooling, Described, Details, Gearbox, Machine, MachineError, Off, Partition, Partitioned,
-    Parts, Transition, most_drawn,
+    Cooling, Described, Details, Gearbox, Machine, MachineError, Off, Overlapping, Partition,
+    Partitioned, Parts, Transition, most_drawn,
 };
+use crate::spelling::hint;
 use crate::text;
 use crate::units::{Share, Span, Watts};
 use crate::variation::csv::Table;
@@ -55,7 +56,16 @@ struct FeedFile {
 #[serde(deny_unknown_fields)]
 struct PartitionFile {
     name: String,
-    nodes: u32,
+    /// Nodes of its own, unless it has those of others.
+    nodes: Option<u32>,
+    /// The partitions whose nodes it has.
+    of: Option<Vec<String>>,
+    /// Whether jobs share nodes.
+    shared: Option<bool>,
+    /// The memory of a node.
+    memory: Option<String>,
+    /// The GPUs of a node, if what they draw is part of what the node draws.
+    gpus: Option<u32>,
     processors_per_node: Option<u32>,
     sockets_per_node: Option<u32>,
     power: Option<PartitionPower>,
@@ -63,6 +73,73 @@ struct PartitionFile {
     caps: Option<Caps>,
     parts: Option<Unlike>,
     off: Option<Switched>,
+}
+
+/// A partition that has the nodes of others.
+struct OverFile {
+    name: String,
+    of: Vec<String>,
+    shared: bool,
+}
+
+impl PartitionFile {
+    /// A partition without nodes of its own, of which nothing else can be said.
+    fn over(self) -> Result<OverFile, &'static str> {
+        let PartitionFile { name, nodes, of, shared, memory, gpus, .. } = self;
+        let is_of_nodes = [self.processors_per_node, self.sockets_per_node, nodes, gpus]
+            .iter()
+            .any(Option::is_some)
+            || self.power.is_some()
+            || self.dvfs.is_some()
+            || self.caps.is_some()
+            || self.parts.is_some()
+            || self.off.is_some()
+            || memory.is_some();
+        match is_of_nodes {
+            true => Err(
+                "it has the nodes of other partitions ('of'), so what they are is said there; leave out all but 'name', \
+                 'of' and 'shared'",
+            ),
+            false => {
+                let (of, shared) = (of.unwrap_or_default(), shared.unwrap_or(false));
+                Ok(OverFile { name, of, shared })
+            }
+        }
+    }
+}
+
+impl OverFile {
+    /// The same with the places of the partitions whose nodes it has.
+    fn on(self, parts: &[Partition]) -> Result<Overlapping, String> {
+        let names = || parts.iter().map(|part| part.name.as_str());
+        let place = |name: &String| {
+            let found = names().position(|known| known == name);
+            found.ok_or_else(|| {
+                let (hint, all) = (hint(name, names()), names().collect::<Vec<_>>().join(", "));
+                format!("there is no partition '{name}' ('of') with nodes of its own{hint} there are {all}")
+            })
+        };
+        let of: Result<Vec<usize>, String> = self.of.iter().map(place).collect();
+        let of = of?;
+        match of.is_empty() {
+            true => Err("'of' names no partition".to_owned()),
+            false => Ok(Overlapping { name: self.name, of, shared: self.shared }),
+        }
+    }
+}
+
+/// Reads memory with its unit, in MiB.
+fn memory(text: &str) -> Result<u32, String> {
+    let wrong = || format!("'memory' is '{text}'; write it with its unit, such as \"256GiB\"");
+    let at = text.find(|sign: char| !sign.is_ascii_digit()).ok_or_else(wrong)?;
+    let factor = match text[at..].trim() {
+        "MiB" => 1,
+        "GiB" => 1 << 10,
+        "TiB" => 1 << 20,
+        _ => return Err(wrong()),
+    };
+    let count: u32 = text[..at].parse().map_err(|_| wrong())?;
+    count.checked_mul(factor).filter(|mib| *mib > 0).ok_or_else(wrong)
 }
 
 /// What the nodes of a partition draw, as far as it is not what those of the whole draw.
@@ -257,11 +334,14 @@ impl Machine {
         let name = file.name.clone().unwrap_or_else(|| stem.to_owned());
         file.refuse_partitions()?;
         let mut parts: Vec<Partition> = Vec::new();
+        let mut over: Vec<(usize, OverFile)> = Vec::new();
         for partition in partitions {
             let line = line_of(partition.span().start);
             let partition = partition.into_inner();
             let part = partition.name.clone();
-            let is_known = parts.iter().any(|known| known.name == part);
+            let mut known = parts.iter().map(|known: &Partition| &known.name);
+            let is_known = known.any(|known| *known == part)
+                || over.iter().any(|(_, known)| known.name == part);
             let made = match part.as_str() {
                 _ if is_known => Err("another partition has this name".into()),
                 "" => Err("a partition needs a name".into()),
@@ -269,17 +349,25 @@ impl Machine {
                     Err("names of partitions are listed with a comma between them, so none has one"
                         .into())
                 }
-                _ => file.with(partition).and_then(|file| file.machine(&name, folder)),
+                _ if partition.of.is_some() => match partition.over() {
+                    Ok(partition) => {
+                        over.push((line, partition));
+                        continue;
+                    }
+                    Err(why) => Err(why.into()),
+                },
+                _ => file.part(partition, &name, folder),
             };
-            let machine = made.map_err(|why| PartitionProblem {
-                line,
-                name: part.clone(),
-                why: why.to_string(),
-            })?;
-            parts.push(Partition { name: part, machine });
+            let problem = |why: String| PartitionProblem { line, name: part.clone(), why };
+            parts.push(made.map_err(|why| problem(why.to_string()))?);
         }
+        let over = over.into_iter().map(|(line, partition)| {
+            let name = partition.name.clone();
+            partition.on(&parts).map_err(|why| PartitionProblem { line, name, why })
+        });
+        let over: Result<Vec<Overlapping>, PartitionProblem> = over.collect();
         let base_power = file.power.map_or(Watts::ZERO, |power| power.base);
-        let whole = Partitioned { name, base_power, parts };
+        let whole = Partitioned { name, base_power, parts, over: over? };
         if whole.max_power() > Watts::LARGEST || whole.nodes() > Machine::MOST_NODES.into() {
             return Err(MachineError::TooLarge {
                 what: "the power or the number of nodes",
@@ -309,6 +397,29 @@ impl File {
         }
     }
 
+    /// A partition with nodes of its own.
+    fn part(
+        &self,
+        partition: PartitionFile,
+        name: &str,
+        folder: &Path,
+    ) -> Result<Partition, Box<dyn std::error::Error>> {
+        let memory_mib = partition.memory.as_deref().map(memory).transpose()?;
+        let (part, shared) = (partition.name.clone(), partition.shared.unwrap_or(false));
+        let said = partition.gpus;
+        let file = self.with(partition)?;
+        let powered = file.power.and_then(|power| power.gpus);
+        if let (Some(said), Some(powered)) = (said, powered)
+            && said != powered
+        {
+            let why = format!("'gpus' is {said}, but 'power.gpus' is {powered}; leave one of them out");
+            return Err(why.into());
+        }
+        let gpus = said.or(powered).unwrap_or(0);
+        let machine = file.machine(name, folder)?;
+        Ok(Partition { name: part, machine, memory_mib, gpus, shared })
+    }
+
     /// The file that a partition would be by itself.
     fn with(&self, partition: PartitionFile) -> Result<File, Box<dyn std::error::Error>> {
         let PartitionFile { nodes, processors_per_node, sockets_per_node, power, .. } = partition;
@@ -318,7 +429,7 @@ impl File {
         };
         Ok(File {
             name: None,
-            nodes: Some(nodes),
+            nodes: Some(nodes.ok_or("missing field `nodes`; or name the partitions whose nodes it has ('of')")?),
             processors_per_node: processors_per_node.or(self.processors_per_node),
             sockets_per_node: sockets_per_node.or(self.sockets_per_node),
             power,
@@ -392,6 +503,7 @@ impl File {
             variation: variation.map(Arc::new),
             cooling: file.cooling,
             feeds: None,
+            kinds: None,
             remarks,
         };
         Ok(machine.validated()?)

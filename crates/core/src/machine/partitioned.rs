@@ -1,6 +1,7 @@
-//! Machines with nodes of several kinds, each kind in partitions of its own.
+//! Machines in partitions, as their files describe them.
 //!
-//! Jobs are simulated on nodes of one kind. So of such a machine a part is chosen, and what is not alike is never mixed.
+//! Partitions whose whole nodes are alike make a machine of one kind, in which jobs have any nodes. Where nodes are of several
+//! kinds, or are shared by jobs, all are simulated together, and each job is on nodes of its partition ([`Kinds`](super::Kinds)).
 
 use super::{Machine, MachineError};
 use crate::spelling::hint;
@@ -22,8 +23,10 @@ pub struct Partitioned {
     pub name: String,
     /// The constant power of the machine besides its nodes.
     pub base_power: Watts,
-    /// The partitions; at least one.
+    /// The partitions with nodes of their own; at least one.
     pub parts: Vec<Partition>,
+    /// The partitions that have the nodes of others.
+    pub over: Vec<Overlapping>,
 }
 
 /// A part of a machine.
@@ -33,6 +36,23 @@ pub struct Partition {
     pub name: String,
     /// The part as a machine of its own, without the base power of the whole.
     pub machine: Machine,
+    /// The memory of a node in MiB, if that is said.
+    pub memory_mib: Option<u32>,
+    /// The GPUs of a node.
+    pub gpus: u32,
+    /// Whether jobs share nodes.
+    pub shared: bool,
+}
+
+/// A partition without nodes of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overlapping {
+    /// Its name, also in the log.
+    pub name: String,
+    /// The places of the partitions whose nodes it has.
+    pub of: Vec<usize>,
+    /// Whether jobs share nodes.
+    pub shared: bool,
 }
 
 impl Described {
@@ -48,7 +68,20 @@ impl Described {
 impl Partitioned {
     /// The names of the partitions.
     pub fn names(&self) -> Vec<&str> {
-        self.parts.iter().map(|part| part.name.as_str()).collect()
+        let over = self.over.iter().map(|over| over.name.as_str());
+        self.parts.iter().map(|part| part.name.as_str()).chain(over).collect()
+    }
+
+    /// What these partitions are, without the base power of the whole.
+    pub fn only(&self, wanted: &[String]) -> Partitioned {
+        let chosen = self.chosen(wanted);
+        let parts = chosen.iter().map(|place| self.parts[*place].clone()).collect();
+        let over = self.over.iter().filter(|over| wanted.contains(&over.name)).map(|over| {
+            let of = over.of.iter().filter_map(|part| chosen.iter().position(|one| one == part));
+            Overlapping { of: of.collect(), ..over.clone() }
+        });
+        let (name, over) = (format!("{} {}", self.name, wanted.join("+")), over.collect());
+        Partitioned { name, base_power: Watts::ZERO, parts, over }
     }
 
     /// The nodes of all partitions.
@@ -71,45 +104,60 @@ impl Partitioned {
         parts.fold(self.base_power, Watts::saturating_add)
     }
 
+    /// The places of the partitions whose nodes these names stand for; all if there are none.
+    fn chosen(&self, wanted: &[String]) -> Vec<usize> {
+        let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
+        let parts = 0..self.parts.len();
+        let own = parts.filter(|place| is_wanted(&self.parts[*place].name));
+        let over = self.over.iter().filter(|over| is_wanted(&over.name));
+        let mut chosen: Vec<usize> = own.chain(over.flat_map(|over| over.of.clone())).collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        chosen
+    }
+
     /// The part that some of these names stand for, all of it if there are none. Others may be names that only a log has.
-    /// Partitions are joined if their nodes are of one kind; the base power is that of the whole machine, and of no part.
+    /// The base power is that of the whole machine, and of no part.
     fn choose(&self, wanted: &[String]) -> Result<Machine, MachineError> {
-        let is_wanted = |part: &&Partition| wanted.is_empty() || wanted.contains(&part.name);
-        let chosen: Vec<&Partition> = self.parts.iter().filter(is_wanted).collect();
-        let names = || self.names().join(", ");
+        let chosen = self.chosen(wanted);
         let Some((first, others)) = chosen.split_first() else {
             let wrong = wanted.first().map_or("", String::as_str);
             return Err(MachineError::NoPartition {
                 machine: self.name.clone(),
                 wanted: wanted.join(", "),
                 hint: hint(wrong, self.names()),
-                names: names(),
+                names: self.names().join(", "),
             });
         };
-        let mut machine = first.machine.clone();
-        for other in others {
-            let alike = Machine {
-                name: machine.name.clone(),
-                nodes: machine.nodes,
-                ..other.machine.clone()
-            };
-            if alike != machine {
-                return Err(MachineError::SeveralKinds {
-                    machine: self.name.clone(),
-                    one: first.name.clone(),
-                    other: other.name.clone(),
-                    names: names(),
-                });
+        let has_chosen = |over: &&Overlapping| over.of.iter().any(|place| chosen.contains(place));
+        let is_shared = chosen.iter().any(|place| self.parts[*place].shared)
+            || self.over.iter().filter(has_chosen).any(|over| over.shared);
+        let is_alike = others.iter().all(|other| self.parts[*other].is_like(&self.parts[*first]));
+        let mut machine = match is_alike && !is_shared {
+            true => {
+                let nodes = chosen.iter().map(|place| self.parts[*place].machine.nodes);
+                let nodes = nodes.fold(0, u32::saturating_add);
+                Machine { nodes, ..self.parts[*first].machine.clone() }
             }
-            machine.nodes = machine.nodes.saturating_add(other.machine.nodes);
-        }
+            false => self.joined(&chosen)?,
+        };
         if chosen.len() == self.parts.len() {
             machine.name.clone_from(&self.name);
             machine.base_power = self.base_power;
         } else {
-            let names: Vec<&str> = chosen.iter().map(|part| part.name.as_str()).collect();
+            let names: Vec<&str> =
+                chosen.iter().map(|place| self.parts[*place].name.as_str()).collect();
             machine.name = format!("{} {}", self.name, names.join("+"));
         }
         machine.validated()
+    }
+}
+
+impl Partition {
+    /// Whether the nodes of another one are of the same kind.
+    fn is_like(&self, other: &Partition) -> bool {
+        let Machine { name, nodes, .. } = self.machine.clone();
+        let machine = Machine { name, nodes, ..other.machine.clone() };
+        (&machine, self.memory_mib, self.gpus) == (&self.machine, other.memory_mib, other.gpus)
     }
 }

@@ -8,10 +8,12 @@
 //! Candidates come from the queue's index, so that a pass costs what it tries, not what waits. How
 //! much it tries in vain depends on how well a chooser's candidates match its choices.
 
+mod seats;
+
 use smallvec::SmallVec;
 
 use crate::availability::{Availability, Below, Claim, Tenure};
-use crate::ledger::{Holding, Vacancy};
+use crate::ledger::{Holding, SeatNodes, Vacancy};
 use crate::model::{OperatingPoint, Rung};
 use crate::policy::order::{self, Aged, History, Keyed};
 use crate::policy::{
@@ -19,6 +21,7 @@ use crate::policy::{
 };
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
+use seats::Places;
 
 /// How a backfilling policy picks a job's operating point.
 ///
@@ -101,6 +104,8 @@ pub struct Room {
     extra_power: Watts,
     /// Where the budget is going to change, or feeds have limits: what comes of that.
     outlook: Option<Box<Outlook>>,
+    /// Where nodes are of several kinds, or jobs share them: which ones the job can have that is asked about.
+    places: Option<Box<Places>>,
 }
 
 /// What is free while limits are to come, or below feeds, the reservation taken out.
@@ -167,6 +172,15 @@ impl Room {
             extra_nodes: 0,
             extra_power: Watts::ZERO,
             outlook: (!view.ledger.is_steady()).then(|| Outlook::of(view)),
+            places: Places::of(view),
+        }
+    }
+
+    /// From now on, this job is asked about. It matters only where jobs cannot have any nodes.
+    #[inline]
+    pub fn ask_about(&mut self, job: JobId) {
+        if let Some(places) = &mut self.places {
+            places.ask_about(job);
         }
     }
 
@@ -222,6 +236,10 @@ impl Room {
                 .outlook
                 .as_ref()
                 .is_none_or(|outlook| outlook.admits(self.now, &Claim::of(point)))
+            && self
+                .places
+                .as_ref()
+                .is_none_or(|places| places.find(point.time > self.window).is_some())
     }
 
     /// For how long so much may be held from now on, as far as the reservation goes; `None` if
@@ -241,9 +259,9 @@ impl Room {
         self.outlook.is_some()
     }
 
-    /// Takes out what a job that was admitted will hold.
+    /// Takes out what a job that was admitted will hold. Says which nodes it gets, where that matters.
     #[inline]
-    pub fn take(&mut self, point: &OperatingPoint) {
+    pub fn take(&mut self, point: &OperatingPoint) -> Option<SeatNodes> {
         if point.time > self.window {
             self.extra_nodes -= point.nodes;
             self.extra_power -= point.power;
@@ -254,11 +272,32 @@ impl Room {
         if let Some(outlook) = &mut self.outlook {
             outlook.take(self.now, &Claim::of(point));
         }
+        let (now, window) = (self.now, self.window);
+        self.places.as_mut().map(|places| places.take(now + point.time, point.time > window))
+    }
+
+    /// Takes out what a job that was asked about and admitted will hold, and says so.
+    #[inline]
+    pub fn start(&mut self, job: JobId, point: OperatingPoint) -> Decision {
+        match self.take(&point) {
+            None => Decision::Start { job, point },
+            Some(nodes) => Decision::StartIn { job, point, nodes },
+        }
     }
 
     /// Keeps room for a point from then on, for somebody who is promised that; nothing, where nobody can
     /// delay it.
-    pub(super) fn promise(&mut self, promised: Option<(OperatingPoint, Vacancy)>) -> Reservation {
+    pub(super) fn promise(
+        &mut self,
+        view: &View<'_>,
+        promised: Option<(OperatingPoint, Vacancy)>,
+    ) -> Reservation {
+        if let Some(places) = &mut self.places {
+            match &promised {
+                Some((_, then)) => places.promise(view, then.at),
+                None => places.promise_nothing(),
+            }
+        }
         let reservation = match promised {
             Some((point, then)) => {
                 if let Some(outlook) = &mut self.outlook {
@@ -363,13 +402,27 @@ impl<'a> Ahead<'a> {
     /// The first instant from which a point fits for its whole time, and what is free then.
     pub fn vacancy(&self, point: &OperatingPoint) -> Option<Vacancy> {
         let Ahead { view, room, started } = self;
+        let seated = match &room.places {
+            Some(places) => places.earliest(view)?,
+            None => view.now,
+        };
         if let Some(outlook) = &room.outlook {
-            let at = outlook.earliest(view.now, &Claim::of(point))?;
+            let at = outlook.earliest(seated, &Claim::of(point))?;
             let (nodes, power) = outlook.free.at(at);
             return Some(Vacancy { at, nodes, power });
         }
         let now = Vacancy { at: view.now, nodes: room.nodes, power: room.power };
-        view.ledger.running().vacancy(now, started, point.nodes, point.power)
+        let vacancy = view.ledger.running().vacancy(now, started, point.nodes, point.power)?;
+        if vacancy.at >= seated {
+            return Some(vacancy);
+        }
+        let back = view.ledger.running().iter().chain(*started);
+        let back = back.filter(|holding| holding.until <= seated);
+        Some(back.fold(Vacancy { at: seated, ..now }, |free, holding| Vacancy {
+            nodes: free.nodes + holding.nodes,
+            power: free.power + holding.power,
+            ..free
+        }))
     }
 
     /// Power held by all jobs that run or are about to start.
@@ -469,9 +522,9 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         room: &mut Room,
         decisions: &mut Vec<Decision>,
     ) -> Option<OperatingPoint> {
+        room.ask_about(job);
         let point = self.chooser.choose(view, job, room)?;
-        room.take(&point);
-        decisions.push(Decision::Start { job, point });
+        decisions.push(room.start(job, point));
         self.chooser.left(job);
         self.order.goes_on(view, job, &point, point.time);
         Some(point)
@@ -499,9 +552,10 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
     /// Promises the head of the queue the earliest time at which it is expected to fit. If it
     /// fits at none (nodes are down), nobody can delay it.
     fn reserve(&mut self, view: &View<'_>, room: &mut Room, head: JobId) -> Reservation {
+        room.ask_about(head);
         let ahead = Ahead::of(view, room, &self.started);
         let promised = self.chooser.reserve(view, head, &ahead);
-        room.promise(promised)
+        room.promise(view, promised)
     }
 
     /// Starts whoever may pass the blocked head.
@@ -526,7 +580,8 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         room: &mut Room,
         decisions: &mut Vec<Decision>,
     ) -> Option<(JobId, Reservation)> {
-        let only_arrivals = view.changes.nothing_freed() && room.outlook.is_none();
+        let is_steady = room.outlook.is_none() && room.places.is_none();
+        let only_arrivals = view.changes.nothing_freed() && is_steady;
         let (order, arrived) = (&self.order, view.changes.arrived);
         let is_head = |head: JobId| arrived.iter().all(|job| order.compare(*job, head).is_gt());
         let promised = self.promised.filter(|(head, _)| only_arrivals && is_head(*head));
@@ -558,7 +613,7 @@ where
         let promised = self.turn(view, &mut room, decisions);
         // Not earlier: those that follow in the order are found by their places.
         for decision in decisions.iter() {
-            if let Decision::Start { job, .. } = decision {
+            if let Decision::Start { job, .. } | Decision::StartIn { job, .. } = decision {
                 self.order.left(*job);
             }
         }

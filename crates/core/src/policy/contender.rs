@@ -129,6 +129,9 @@ impl PolicySpec {
         if field.has_feeds && !self.minds_feeds(freedoms) {
             return Err(Unfit::Feeds { used: freedoms });
         }
+        if field.has_kinds && !self.minds_kinds(freedoms) {
+            return Err(Unfit::Kinds);
+        }
         let choices = Choices { freedoms, ..field.choices.clone() };
         let world = field.world.clone();
         let knows = match self.wants().has(Freedom::Nodes) {

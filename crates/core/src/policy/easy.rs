@@ -8,6 +8,7 @@
 //! Power is a second resource beside nodes: under a budget, watts can block and reserve as nodes
 //! do. What it deliberately does not do: lower anybody's speed.
 
+use crate::freedom::Freedoms;
 use crate::ledger::Vacancy;
 use crate::model::OperatingPoint;
 use crate::policy::{
@@ -44,6 +45,10 @@ impl PolicyKind for EasySpec {
 
     fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
         self.order.backfill(Nominal)
+    }
+
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
     }
 
     fn order_mut(&mut self) -> Option<&mut OrderSpec> {

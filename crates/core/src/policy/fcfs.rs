@@ -3,6 +3,7 @@
 //! Rule: the head of the queue starts as soon as its nodes and its power are free; nobody passes
 //! it.
 
+use crate::freedom::Freedoms;
 use crate::policy::{BuildContext, Decision, Policy, PolicyKind, Room, View};
 use crate::units::JobId;
 
@@ -26,6 +27,10 @@ impl PolicyKind for Fcfs {
     fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
         Box::new(Fcfs)
     }
+
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
+    }
 }
 
 impl Policy for Fcfs {
@@ -38,11 +43,11 @@ impl Policy for Fcfs {
         let mut room = Room::of(view);
         for job in view.queue.iter() {
             let point = view.nominal(job);
+            room.ask_about(job);
             if !room.admits(&point) {
                 break;
             }
-            room.take(&point);
-            decisions.push(Decision::Start { job, point });
+            decisions.push(room.start(job, point));
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Field<'a> {
     pub draws: Draws,
     /// Whether feeds of the machine have limits.
     pub has_feeds: bool,
+    /// Whether its nodes are of several kinds or shared by jobs.
+    pub has_kinds: bool,
 }
 
 impl<'a> Field<'a> {
@@ -40,7 +42,8 @@ impl<'a> Field<'a> {
             tables: world.tables().clone(),
         };
         let (gearbox, has_feeds) = (&machine.gearbox, machine.feeds.is_some());
-        Field { world, choices, gearbox, seed, draws: Draws::ByLaw, has_feeds }
+        let draws = Draws::ByLaw;
+        Field { world, choices, gearbox, seed, draws, has_feeds, has_kinds: false }
     }
 }
 
@@ -62,6 +65,12 @@ pub enum Unfit {
         /// What it would do to jobs beyond starting them.
         used: Freedoms,
     },
+    /// It cannot deal with nodes of several kinds.
+    #[error(
+        "it does not know nodes of several kinds or nodes that jobs share; name one partition whose nodes are not shared \
+        (--partition), or choose fcfs, easy, easy-power, pb-guided, rmap-* or share(use=caps or recaps)"
+    )]
+    Kinds,
     /// It cannot do here what it was asked to: why, and what to do.
     #[error("{0}")]
     Here(String),

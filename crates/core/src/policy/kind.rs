@@ -149,6 +149,12 @@ pub trait PolicyKind: fmt::Debug + Any + Send + Sync {
         !own_way.into_iter().any(|freedom| may.has(freedom))
     }
 
+    /// Whether it can decide on a machine whose nodes are of several kinds or shared by jobs, if it may do so much. Whoever asks
+    /// a [`Room`](crate::policy::Room) about a job and starts it as the room says can.
+    fn minds_kinds(&self, _may: Freedoms) -> bool {
+        false
+    }
+
     /// What it was published with, if it may do so much.
     fn believes(&self, _may: Freedoms) -> Published {
         Published::Rated

@@ -8,15 +8,16 @@ use std::sync::Arc;
 use super::known_power::KnownPower;
 use super::rules::Rules;
 use crate::budget::Budget;
-use crate::freedom::Freedoms;
+use crate::belief::Joined;
+use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
-use crate::machine::{Cooling, Machine};
+use crate::machine::{Cooling, Details, Kind, Machine};
 use crate::model::Model;
 use crate::policy::{Accuracy, Believe, Field, PolicySpec, Unfit};
 use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
 use crate::units::{Instant, Length, Share, Span};
-use crate::workload::{MeasuredPower, Workload};
+use crate::workload::{MeasuredPower, Seats, Workload};
 use crate::world::{Parts, Repertoire, Unsuited, World};
 
 /// That a budget leaves nothing for jobs beside what a machine draws anyway, if it never does.
@@ -54,6 +55,10 @@ pub struct SharedWorld {
     seed: u64,
     /// What is known of the power of single jobs.
     power: Option<KnownPower>,
+    /// The kinds of nodes, each as a machine of its processors, where there are several.
+    parts: Vec<Machine>,
+    /// What jobs ask of nodes there.
+    seats: Option<Arc<Seats>>,
 }
 
 impl SharedWorld {
@@ -70,13 +75,38 @@ impl SharedWorld {
         }
         let names = rules.names.as_deref();
         let assigned = repertoire.assigned(machine, workload.jobs(), names, seed);
-        let world = repertoire.world(machine, assigned)?;
-        let means =
-            workload.measured_powers().iter().map(|power| power.and_then(MeasuredPower::mean));
-        let world = Arc::new(world.with_drawn(means.collect()));
+        let made = |machine: &Machine| -> Result<World, Unsuited> {
+            let world = repertoire.world(machine, assigned.clone())?;
+            let means =
+                workload.measured_powers().iter().map(|power| power.and_then(MeasuredPower::mean));
+            Ok(world.with_drawn(means.collect()))
+        };
+        let (mut parts, mut seats) = (Vec::new(), None);
+        let world = match machine.kinds.as_deref().zip(workload.seats()) {
+            None => Arc::new(made(machine)?),
+            Some((kinds, asked)) => {
+                if rules.switch_off.is_some() {
+                    return Err(Unsuited::SwitchedKinds);
+                }
+                if !matches!(repertoire, Repertoire::BuiltIn) {
+                    return Err(Unsuited::ProfilesOfKinds);
+                }
+                parts = kinds.kinds().iter().map(Kind::by_processor).collect();
+                let worlds = parts.iter().map(|part| made(part).map(Arc::new));
+                let worlds: Vec<Arc<World>> = worlds.collect::<Result<_, Unsuited>>()?;
+                seats = Some(asked.clone());
+                let all = World::of_kinds(worlds.clone(), asked.clone());
+                all.map_or_else(|| made(machine).map(Arc::new), |all| Ok(Arc::new(all)))?
+            }
+        };
         let believe = rules.believed(workload);
         let power = KnownPower::of(workload, machine.node_power, believe);
-        Ok(SharedWorld { world, rules: rules.clone(), believe, seed, power })
+        let mut rules = rules.clone();
+        if seats.is_some() {
+            // A job keeps its nodes: how it would run on others is not known, and they may be those of other jobs.
+            rules.allow = rules.allow & Freedoms::of(&[Freedom::Caps, Freedom::Recaps]);
+        }
+        Ok(SharedWorld { world, rules, believe, seed, power, parts, seats })
     }
 
     /// How far off predictions of power are, if that is what policies believe.
@@ -112,18 +142,75 @@ impl SharedWorld {
         jobs: &[Job],
     ) -> Result<Box<dyn Model>, Unfit> {
         let draws = self.power.as_ref().map(|power| power.draws.clone()).unwrap_or_default();
-        let field = Field::new(machine, self.world.clone(), self.rules.allow, self.seed);
-        let field = Field { draws, ..field };
-        Ok(policy.enter(&field, self.believe)?.belief(jobs))
+        let on = |machine: &Machine, world: &Arc<World>, allow: Freedoms| {
+            let field = Field::new(machine, world.clone(), allow, self.seed);
+            let field = Field { draws: draws.clone(), has_kinds: self.seats.is_some(), ..field };
+            Ok(policy.enter(&field, self.believe)?.belief(jobs))
+        };
+        let Some((seats, worlds)) = self.seats.as_ref().zip(self.world.kinds()) else {
+            return on(machine, &self.world, self.rules.allow);
+        };
+        let each = |allow: Freedoms| {
+            let parts = self.parts.iter().zip(worlds);
+            parts.map(|(part, world)| on(part, world, allow)).collect::<Result<Vec<_>, Unfit>>()
+        };
+        let (whole, shared) = (each(self.rules.allow)?, each(Freedoms::NONE)?);
+        Ok(Box::new(Joined::new(whole, shared, seats.clone())))
     }
 }
 
 /// What is assumed of a machine and its jobs that nobody says, a sentence for each thing.
 pub fn assumed(said: &Machine, repertoire: &Repertoire, rules: &Rules) -> Vec<String> {
+    let mut text = Vec::new();
+    match said.kinds.as_deref() {
+        None => text.extend(assumed_of_nodes(said, repertoire, rules)),
+        Some(kinds) => {
+            for group in kinds.groups() {
+                let node = kinds.kinds()[group.kind].node();
+                let details = Details { parts: Some(Parts::Alike), ..node.details.clone() };
+                let node = Machine { details, ..node.clone() };
+                let of_nodes = assumed_of_nodes(&node, repertoire, rules);
+                text.extend(of_nodes.map(|of_nodes| format!("{}: {of_nodes}", group.name)));
+            }
+            text.push(
+                "nodes of a kind are alike; a job on shared nodes adds its processors' part of what a whole node adds, and has \
+                 no cap of its own, because a cap is that of a whole node; jobs keep their numbers of nodes"
+                    .to_owned(),
+            );
+        }
+    }
+    match repertoire.unmeasured() {
+        0 => (),
+        rows => text.push(format!(
+            "the power of {rows} rows of the profiles was not measured: their caps stand in as an upper bound"
+        )),
+    }
+    let which = match (repertoire, &rules.names) {
+        _ if said.variation.is_some() => {
+            "each job's measured application is chosen at random if the log does not name it"
+        }
+        (Repertoire::Profiled(_), _) => {
+            "each job's profiled application is chosen at random if the log does not name it"
+        }
+        (Repertoire::BuiltIn, None) => {
+            "each job's application is chosen at random from the 17 built-in ones"
+        }
+        (Repertoire::BuiltIn, Some(_)) => {
+            "each job's application is chosen at random from the 17 built-in ones if --applications does not name it"
+        }
+    };
+    text.push(format!(
+        "{which}, the same for all jobs of an executable; one executable in four is rigid, and one in four of the \
+        others is malleable"
+    ));
+    text
+}
+
+/// What is assumed of nodes that are alike.
+fn assumed_of_nodes(said: &Machine, repertoire: &Repertoire, rules: &Rules) -> Option<String> {
     // A machine that does not suit is an error elsewhere.
     let filled = repertoire.filled_in(said).unwrap_or_else(|_| said.filled_in(1));
     let (node, details) = (filled.node(), &said.details);
-    let mut text = Vec::new();
     let is_profiled = matches!(repertoire, Repertoire::Profiled(_));
     let rated = match said.power_is_assumed && !is_profiled {
         true => format!("a busy node draws up to {}", said.node_power),
@@ -163,32 +250,6 @@ pub fn assumed(said: &Machine, repertoire: &Repertoire, rules: &Rules) -> Vec<St
     };
     let of_nodes: Vec<String> =
         [rated, idle, caps, parts, off].into_iter().filter(|text| !text.is_empty()).collect();
-    if !of_nodes.is_empty() {
-        text.push(format!("{}; set your values in a machine file", of_nodes.join(", ")));
-    }
-    match repertoire.unmeasured() {
-        0 => (),
-        rows => text.push(format!(
-            "the power of {rows} rows of the profiles was not measured: their caps stand in as an upper bound"
-        )),
-    }
-    let which = match (repertoire, &rules.names) {
-        _ if said.variation.is_some() => {
-            "each job's measured application is chosen at random if the log does not name it"
-        }
-        (Repertoire::Profiled(_), _) => {
-            "each job's profiled application is chosen at random if the log does not name it"
-        }
-        (Repertoire::BuiltIn, None) => {
-            "each job's application is chosen at random from the 17 built-in ones"
-        }
-        (Repertoire::BuiltIn, Some(_)) => {
-            "each job's application is chosen at random from the 17 built-in ones if --applications does not name it"
-        }
-    };
-    text.push(format!(
-        "{which}, the same for all jobs of an executable; one executable in four is rigid, and one in four of the \
-        others is malleable"
-    ));
-    text
+    (!of_nodes.is_empty())
+        .then(|| format!("{}; set your values in a machine file", of_nodes.join(", ")))
 }

@@ -14,6 +14,7 @@ use super::site::SiteMeter;
 use super::tally::Tally;
 use super::{EnergyByState, PowerSample, Record, Run, Simulation, State};
 use crate::budget::Budget;
+use crate::machine::Machine;
 use crate::policy::DropReason;
 use crate::units::{Instant, JobId, Joules, Watts};
 use crate::workload::{MeasuredPower, Workload};
@@ -37,6 +38,43 @@ pub struct Recorded {
     pub unnamed: u64,
 }
 
+/// What is the same for all nodes of a kind.
+#[derive(Clone, Copy, Debug)]
+struct OfKind {
+    /// How many there are.
+    nodes: u64,
+    /// Processors of a node.
+    per_node: u64,
+    /// What a node draws that is idle, and what a busy one adds to that.
+    idle: Watts,
+    added: Watts,
+}
+
+impl OfKind {
+    /// Those of a machine: one, if all its nodes are alike.
+    fn all(machine: &Machine) -> Vec<OfKind> {
+        let of = |node: &Machine, nodes: u64| OfKind {
+            nodes,
+            per_node: u64::from(node.processors_per_node.max(1)),
+            idle: node.node().idle,
+            added: node.added_power(),
+        };
+        let Some(kinds) = &machine.kinds else { return vec![of(machine, machine.nodes.into())] };
+        let count = |place: usize| {
+            let groups = kinds.groups().iter().filter(|group| group.kind == place);
+            groups.map(|group| group.nodes.len() as u64).sum()
+        };
+        let each = kinds.kinds().iter().enumerate();
+        each.map(|(place, kind)| of(kind.node(), count(place))).collect()
+    }
+}
+
+/// The kind of the nodes of a job.
+fn kind_of(workload: &Workload, id: JobId) -> usize {
+    let seat = workload.seats().and_then(|seats| seats.of(id).ok());
+    seat.map_or(0, |seat| usize::from(seat.kind))
+}
+
 /// What a job had of its nodes.
 struct Part {
     /// Its processors, at most those that its nodes have.
@@ -56,7 +94,8 @@ impl Part {
                 Part { processors: held.min(all), nodes, is_whole: held >= all }
             }
             None => {
-                Part { processors: held, nodes: job.nodes, is_whole: held.is_multiple_of(per_node) }
+                let nodes = u32::try_from(held.div_ceil(per_node)).unwrap_or(u32::MAX);
+                Part { processors: held, nodes, is_whole: held.is_multiple_of(per_node) }
             }
         }
     }
@@ -71,24 +110,38 @@ fn share(power: Watts, part: u64, whole: u64) -> Watts {
 /// Which nodes are busy.
 struct Occupied<'a> {
     workload: &'a Workload,
-    per_node: u64,
     /// By the number of the node: how many jobs it has.
     jobs_on: Vec<u32>,
+    /// By kind.
+    busy: Vec<Busy>,
+}
+
+/// How many nodes of a kind are busy.
+struct Busy {
+    per_node: u64,
     named: u64,
     /// Processors of jobs whose nodes have no names.
     elsewhere: u64,
 }
 
-impl Occupied<'_> {
+impl Busy {
     fn nodes(&self) -> u64 {
         self.named + self.elsewhere.div_ceil(self.per_node)
     }
+}
 
-    fn change(&mut self, id: JobId, part: &Part, begins: bool) {
+impl Occupied<'_> {
+    /// By kind: the nodes that are busy.
+    fn by_kind(&self) -> impl Iterator<Item = u64> {
+        self.busy.iter().map(Busy::nodes)
+    }
+
+    fn change(&mut self, id: JobId, kind: usize, part: &Part, begins: bool) {
+        let busy = &mut self.busy[kind];
         let Some(nodes) = self.workload.recorded_node_list(id) else {
             match begins {
-                true => self.elsewhere += part.processors,
-                false => self.elsewhere -= part.processors,
+                true => busy.elsewhere += part.processors,
+                false => busy.elsewhere -= part.processors,
             }
             return;
         };
@@ -103,8 +156,8 @@ impl Occupied<'_> {
                 false => *jobs -= 1,
             }
             match (begins, *jobs) {
-                (true, 1) => self.named += 1,
-                (false, 0) => self.named -= 1,
+                (true, 1) => busy.named += 1,
+                (false, 0) => busy.named -= 1,
                 _ => {}
             }
         }
@@ -149,14 +202,14 @@ impl Simulation<'_> {
 struct Replay<'a> {
     simulation: &'a Simulation<'a>,
     bound: &'a Budget,
-    per_node: u64,
+    kinds: Vec<OfKind>,
     now: Instant,
     meter: Meter,
     site: Option<SiteMeter<'a>>,
     tally: Option<Tally<'a>>,
     occupied: Occupied<'a>,
-    /// Nodes times milliseconds, as long as they were busy, and as long as they were not.
-    node_time: [u128; 2],
+    /// The idle power of nodes in milliwatts, times milliseconds: as long as they were busy, and as long as they were not.
+    idle_time: [u128; 2],
     /// Processors times milliseconds.
     processor_time: u128,
     /// Milliwatts that all jobs add which run now, and what the meter knows of that.
@@ -173,7 +226,9 @@ impl<'a> Replay<'a> {
     fn new(simulation: &'a Simulation<'a>) -> Self {
         let Simulation { machine, workload, .. } = *simulation;
         let begin = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
-        let per_node = u64::from(machine.processors_per_node.max(1));
+        let kinds = OfKind::all(machine);
+        let busy = |kind: &OfKind| Busy { per_node: kind.per_node, named: 0, elsewhere: 0 };
+        let busy = kinds.iter().map(busy).collect();
         let bound = simulation.bound.as_ref().unwrap_or(&simulation.budget);
         let tally = simulation.tariff.map(|(tariff, windows)| Tally::new(tariff, windows, begin));
         let unknown = |id: usize| {
@@ -185,13 +240,13 @@ impl<'a> Replay<'a> {
         Replay {
             simulation,
             bound,
-            per_node,
+            kinds,
             now: begin,
             meter: Meter::new(machine.floor(), begin, bound.at(begin)),
             site: SiteMeter::of(machine, simulation.outdoor, begin),
             tally,
-            occupied: Occupied { workload, per_node, jobs_on: Vec::new(), named: 0, elsewhere: 0 },
-            node_time: [0; 2],
+            occupied: Occupied { workload, jobs_on: Vec::new(), busy },
+            idle_time: [0; 2],
             processor_time: 0,
             added: 0,
             metered: Watts::ZERO,
@@ -209,22 +264,26 @@ impl<'a> Replay<'a> {
     /// A job ran then.
     fn note(&mut self, id: JobId, start: Instant, end: Instant, added: &dyn Fn(JobId) -> Watts) {
         let Simulation { machine, workload, .. } = *self.simulation;
-        let (part, job) = (Part::of(workload, id, self.per_node), &workload.jobs()[id.index()]);
-        let of_part = |power: Watts| share(power, part.processors, self.per_node);
+        let OfKind { per_node, idle, added: most, .. } = self.kinds[kind_of(workload, id)];
+        let (part, job) = (Part::of(workload, id, per_node), &workload.jobs()[id.index()]);
+        let of_part = |power: Watts| share(power, part.processors, per_node);
         let power = match workload.power(id).and_then(MeasuredPower::mean) {
             // As in a simulation, nodes draw no more than they can, whatever was measured.
             Some(mean) => {
-                let beyond_idle = mean.saturating_sub(of_part(machine.node().idle));
-                beyond_idle.min(of_part(machine.added_power()))
+                mean.saturating_sub(of_part(idle)).min(of_part(most))
             }
-            None => share(added(id), part.processors, u64::from(job.nodes) * self.per_node),
+            None => {
+                // Whatever the machine counts, that is what the job asks for.
+                let whole = u64::from(job.nodes) * u64::from(machine.processors_per_node.max(1));
+                share(added(id), part.processors, whole)
+            }
         };
         let nodes = part.nodes.max(1);
         self.run.records[id.index()] = Record {
             start,
             end,
             power,
-            cap: machine.added_power(),
+            cap: most,
             nodes,
             cores: u32::try_from(part.processors.div_ceil(u64::from(nodes))).unwrap_or(u32::MAX),
             state: State::Completed,
@@ -250,19 +309,23 @@ impl<'a> Replay<'a> {
             Some(site) => site.advance(power, now, charge),
             None => charge(now, power),
         }
-        let (busy, millis) = (self.occupied.nodes(), u128::from(elapsed.millis()));
-        let idle = u64::from(self.simulation.machine.nodes).saturating_sub(busy);
-        self.node_time[0] += u128::from(busy) * millis;
-        self.node_time[1] += u128::from(idle) * millis;
+        let millis = u128::from(elapsed.millis());
+        for (kind, busy) in self.kinds.iter().zip(self.occupied.by_kind()) {
+            let (idle, of_node) =
+                (kind.nodes.saturating_sub(busy), u128::from(kind.idle.milliwatts()));
+            self.idle_time[0] += u128::from(busy) * of_node * millis;
+            self.idle_time[1] += u128::from(idle) * of_node * millis;
+        }
         self.meter.advance(now, self.bound.at(now));
         self.now = now;
     }
 
     /// A job begins or ends.
     fn change(&mut self, id: JobId, begins: bool) {
-        let part = Part::of(self.simulation.workload, id, self.per_node);
+        let kind = kind_of(self.simulation.workload, id);
+        let part = Part::of(self.simulation.workload, id, self.kinds[kind].per_node);
         let power = self.run.records[id.index()].power;
-        self.occupied.change(id, &part, begins);
+        self.occupied.change(id, kind, &part, begins);
         match begins {
             true => self.added += u128::from(power.milliwatts()),
             false => self.added -= u128::from(power.milliwatts()),
@@ -272,11 +335,13 @@ impl<'a> Replay<'a> {
     /// Looks at what is drawn from now on, and by how many nodes.
     fn sample(&mut self) {
         let machine = self.simulation.machine;
-        let busy = self.occupied.nodes();
+        let busy: u64 = self.occupied.by_kind().sum();
         // Nodes that the machine should not have draw their idle power, too.
-        let beyond = busy.saturating_sub(machine.nodes.into());
-        let beyond = u32::try_from(beyond).unwrap_or(u32::MAX);
-        let more = machine.node().idle.checked_mul(beyond).unwrap_or(Watts::LARGEST);
+        let beyond = self.kinds.iter().zip(self.occupied.by_kind()).map(|(kind, busy)| {
+            let beyond = u32::try_from(busy.saturating_sub(kind.nodes)).unwrap_or(u32::MAX);
+            kind.idle.checked_mul(beyond).unwrap_or(Watts::LARGEST)
+        });
+        let more = beyond.fold(Watts::ZERO, Watts::saturating_add).min(Watts::LARGEST);
         self.meter.rebase(machine.floor().saturating_add(more));
         let added = u64::try_from(self.added).unwrap_or(u64::MAX);
         let added = Watts::from_milliwatts(added).min(Watts::LARGEST);
@@ -306,10 +371,9 @@ impl<'a> Replay<'a> {
         }
         let machine = self.simulation.machine;
         let makespan = self.run.end.since(self.run.begin);
-        let idle = u128::from(machine.node().idle.milliwatts());
-        let [busy, unused] = self.node_time.map(|time| Joules::from_microjoules(time * idle));
-        let all = u128::from(machine.nodes) * u128::from(self.per_node);
-        let all = all * u128::from(makespan.millis());
+        let [busy, unused] = self.idle_time.map(Joules::from_microjoules);
+        let all = self.kinds.iter().map(|kind| u128::from(kind.nodes) * u128::from(kind.per_node));
+        let all = all.sum::<u128>() * u128::from(makespan.millis());
         let run = Run {
             peak: self.meter.peak(),
             peak_held: self.meter.peak(),
@@ -372,7 +436,7 @@ mod tests {
         );
         workload.set_placed(jobs.iter().map(|job| job.3.into()).collect(), |job| {
             let nodes = jobs[job.number as usize].3.len() as u32;
-            Placed { nodes, list: (nodes > 0).then_some(job.number as u32) }
+            Placed { nodes, list: (nodes > 0).then_some(job.number as u32), ..Placed::default() }
         });
         workload.pack_processors(4);
         workload

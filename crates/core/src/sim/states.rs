@@ -38,11 +38,13 @@ impl EnergyByState {
 }
 
 /// The states of the nodes, and for how long they were in each.
+///
+/// Nodes of several kinds draw unlike amounts when they are idle. They count in milliwatts of that instead of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeStates {
-    nodes: u32,
+    nodes: u64,
     draws: Draws,
-    busy: u32,
+    busy: u64,
     switched: Switched,
     times: NodeTimes,
 }
@@ -73,12 +75,12 @@ struct NodeTime(u128);
 
 impl NodeTime {
     #[inline]
-    fn of(nodes: u32, time: Span) -> Self {
+    fn of(nodes: u64, time: Span) -> Self {
         NodeTime(u128::from(nodes) * u128::from(time.millis()))
     }
 
     #[inline]
-    fn add(&mut self, nodes: u32, time: Span) {
+    fn add(&mut self, nodes: u64, time: Span) {
         self.0 += NodeTime::of(nodes, time).0;
     }
 
@@ -90,9 +92,13 @@ impl NodeTime {
 impl NodeStates {
     /// All nodes of a machine are idle.
     pub(super) fn new(machine: &Machine) -> Self {
-        let (idle, off) = (machine.node().idle, machine.off());
+        let off = machine.off();
+        let (nodes, idle) = match &machine.kinds {
+            Some(kinds) => (kinds.floor().milliwatts(), Watts::from_milliwatts(1)),
+            None => (machine.nodes.into(), machine.node().idle),
+        };
         NodeStates {
-            nodes: machine.nodes,
+            nodes,
             draws: Draws {
                 idle,
                 starting: off.start.power.max(idle),
@@ -113,16 +119,19 @@ impl NodeStates {
         times.elapsed = times.elapsed + time;
         times.busy.add(*busy, time);
         if *switched != Switched::default() {
-            times.starting.add(switched.starting, time);
-            times.stopping.add(switched.stopping, time);
-            times.off.add(switched.off, time);
+            times.starting.add(switched.starting.into(), time);
+            times.stopping.add(switched.stopping.into(), time);
+            times.off.add(switched.off.into(), time);
         }
     }
 
     /// From now on they are as the ledger says.
     #[inline]
     pub(super) fn set(&mut self, ledger: &Ledger) {
-        self.busy = ledger.nodes_in_service() - ledger.free_nodes();
+        self.busy = match ledger.seating() {
+            Some(seating) => seating.idle_of_busy().milliwatts(),
+            None => (ledger.nodes_in_service() - ledger.free_nodes()).into(),
+        };
         self.switched = ledger.switched();
     }
 

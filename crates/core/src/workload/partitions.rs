@@ -106,6 +106,15 @@ impl Workload {
         if let Some(selection) = &self.selection {
             return Some(selection.to_string());
         }
+        if let Some(seats) = self.seats() {
+            let strangers = seats.strangers();
+            return (strangers > 0).then(|| {
+                format!(
+                    "{strangers} of {} jobs are of no partition of the machine file, and run on any nodes that can hold them",
+                    self.jobs.len()
+                )
+            });
+        }
         let names: Vec<String> = self.partitions().into_iter().map(|(name, _)| name).collect();
         (names.len() > 1).then(|| {
             let names = names.join(", ");

@@ -13,6 +13,10 @@ pub struct Placed {
     pub nodes: u32,
     /// Which ones: a place in the [lists](Workload::set_placed), if they have names.
     pub list: Option<u32>,
+    /// Its memory on all of them together, in MiB; 0 if nobody knows.
+    pub memory_mib: u64,
+    /// Its GPUs on all of them together.
+    pub gpus: u32,
 }
 
 /// The nodes of all jobs.

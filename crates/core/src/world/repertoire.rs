@@ -44,6 +44,18 @@ impl Profiles {
 /// Why applications cannot run on a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsuited {
+    /// Profiles are of whole nodes.
+    #[error(
+        "profiles are of whole nodes of one kind, and the machine has several kinds or nodes that jobs share; name one \
+        partition (--partition), or leave the profiles out"
+    )]
+    ProfilesOfKinds,
+    /// Nodes of several kinds are switched off.
+    #[error(
+        "--switch-off does not work yet on a machine with nodes of several kinds or nodes that jobs share; name one partition \
+        (--partition), or leave it out"
+    )]
+    SwitchedKinds,
     /// Nodes behind feeds are switched off.
     #[error(
         "--switch-off does not work on a machine with feeds, because feeds count all their nodes as idle at least; leave \
@@ -150,6 +162,10 @@ impl Repertoire {
     /// A machine with what nobody says of its nodes assumed, or taken from the profiles: the caps that were
     /// tried; and what its sockets do not draw is beyond the reach of caps.
     pub fn filled_in(&self, machine: &Machine) -> Result<Machine, Unsuited> {
+        if let Some(kinds) = &machine.kinds {
+            let kinds = Arc::new(kinds.try_map(|node| self.filled_in(node))?);
+            return Ok(Machine { kinds: Some(kinds), ..machine.clone() });
+        }
         let Repertoire::Profiled(known) = self else { return Ok(machine.filled_in(1)) };
         if machine.variation.is_some() {
             return Err(Unsuited::TwoTruths);

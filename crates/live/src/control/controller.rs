@@ -260,7 +260,9 @@ impl Controller {
                 self.must_ask = true;
                 return;
             }
-            Err(Rejection::TooManyNodes) => "needs more nodes than the machine has",
+            Err(Rejection::TooManyNodes | Rejection::NoNode(_)) => {
+                "needs more nodes than the machine has"
+            }
             Err(Rejection::TooMuchPower | Rejection::FeedTooSmall { .. }) => {
                 "needs more power than the budget allows"
             }

@@ -124,7 +124,8 @@ impl Run {
 
     /// Which nodes it was on, as far as the records say so.
     pub(super) fn placed(&self) -> Placed {
-        Placed { nodes: self.nodes, list: self.node_list.checked_sub(1) }
+        let Run { nodes, memory_mib, gpus, .. } = *self;
+        Placed { nodes, list: self.node_list.checked_sub(1), memory_mib, gpus }
     }
 
     /// The number of a name, if there was one.

@@ -19,7 +19,7 @@ mod file;
 mod floor;
 mod parts;
 
-use parts::Part;
+use parts::Parts;
 
 /// What is asked of a cluster.
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ pub(super) fn run(
     out: Option<&Path>,
 ) -> anyhow::Result<()> {
     let site = arguments.site(files)?;
-    let mut parts = Part::all(&site);
+    let Parts { mut parts, over } = Parts::of(&site);
     if let Some(records) = &arguments.records {
         let mut importer = Importer::new(Options::default())?;
         importer.read_path(records)?;
@@ -81,7 +81,7 @@ pub(super) fn run(
         }
     }
     let name = arguments.name.as_ref().or(site.name.as_ref());
-    let text = file::text(name.map(String::as_str), &site, &parts);
+    let text = file::text(name.map(String::as_str), &site, &parts, &over);
     if let Err(problems) = check_text(&text, "machine", Path::new("")) {
         bail!("this cluster is not a valid machine: {}", check::describe("the file", &problems));
     }
@@ -115,9 +115,11 @@ impl Arguments {
                 reader.read("what scontrol prints", &printed)?;
             }
             let configuration = commands.configuration()?;
-            let cluster = configuration.into_iter().find(|(key, _)| key == "ClusterName");
-            if let Some((_, name)) = cluster {
-                reader.read("scontrol show config", &format!("ClusterName={name}"))?;
+            let is_told = |key: &str| ["ClusterName", "SelectType"].contains(&key);
+            let told = configuration.into_iter().filter(|(key, _)| is_told(key));
+            let told: Vec<String> = told.map(|(key, value)| format!("{key}={value}\n")).collect();
+            if !told.is_empty() {
+                reader.read("scontrol show config", &told.concat())?;
             }
         }
         Ok(reader.finish(&self.partition)?)

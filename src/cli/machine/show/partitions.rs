@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cli::print;
-use crate::machine::{Partition, Partitioned};
+use crate::machine::{Overlapping, Partition, Partitioned};
 use crate::report::{Facts, Side, columns, human_power};
 use crate::units::Watts;
 
@@ -16,6 +16,16 @@ struct Answer<'a> {
     floor_w: f64,
     base_w: f64,
     partitions: Vec<Part<'a>>,
+    /// Partitions that have the nodes of others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    overlapping: Vec<Over<'a>>,
+}
+
+#[derive(Serialize)]
+struct Over<'a> {
+    name: &'a str,
+    of: Vec<&'a str>,
+    shared: bool,
 }
 
 #[derive(Serialize)]
@@ -27,6 +37,10 @@ struct Part<'a> {
     idle_w: f64,
     max_w: f64,
     floor_w: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_mib: Option<u32>,
+    gpus: u32,
+    shared: bool,
 }
 
 /// Shows all partitions and the total.
@@ -45,12 +59,20 @@ fn answer(machine: &Partitioned) -> Answer<'_> {
         floor_w: machine.floor().as_f64(),
         base_w: machine.base_power.as_f64(),
         partitions: machine.parts.iter().map(Part::of).collect(),
+        overlapping: machine.over.iter().map(|over| Over::of(over, machine)).collect(),
+    }
+}
+
+impl<'a> Over<'a> {
+    fn of(over: &'a Overlapping, machine: &'a Partitioned) -> Self {
+        let of = over.of.iter().map(|place| machine.parts[*place].name.as_str()).collect();
+        Over { name: &over.name, of, shared: over.shared }
     }
 }
 
 impl<'a> Part<'a> {
     fn of(part: &'a Partition) -> Self {
-        let Partition { name, machine } = part;
+        let Partition { name, machine, memory_mib, gpus, shared } = part;
         Part {
             name,
             nodes: machine.nodes,
@@ -59,6 +81,9 @@ impl<'a> Part<'a> {
             idle_w: machine.node().idle.as_f64(),
             max_w: machine.max_power().as_f64(),
             floor_w: machine.floor().as_f64(),
+            memory_mib: *memory_mib,
+            gpus: *gpus,
+            shared: *shared,
         }
     }
 }
@@ -80,22 +105,50 @@ fn describe(machine: &Partitioned) -> String {
         ("partition", Side::Left),
         ("nodes", right),
         ("processors/node", right),
+        ("memory/node", right),
+        ("GPUs/node", right),
+        ("jobs have", Side::Left),
         ("busy node", right),
         ("idle node", right),
         ("at most", right),
         ("idle", right),
     ];
-    let row = |Partition { name, machine }: &Partition| {
+    let row = |part: &Partition| {
+        let Partition { name, machine, memory_mib, gpus, shared } = part;
         vec![
             name.clone(),
             machine.nodes.to_string(),
             machine.processors_per_node.to_string(),
+            memory_mib.map_or_else(|| "-".to_owned(), memory),
+            gpus.to_string(),
+            held(*shared).to_owned(),
             machine.node_power.to_string(),
             machine.node().idle.to_string(),
             watts(machine.max_power()),
             watts(machine.floor()),
         ]
     };
-    let rows: Vec<Vec<String>> = machine.parts.iter().map(row).collect();
+    let over = |over: &Overlapping| {
+        let Over { name, of, shared } = Over::of(over, machine);
+        let mut cells = vec![name.to_owned(), format!("those of {}", of.join(", "))];
+        cells.extend(["", "", ""].map(str::to_owned));
+        cells.push(held(shared).to_owned());
+        cells.resize(headings.len(), String::new());
+        cells
+    };
+    let rows = machine.parts.iter().map(row).chain(machine.over.iter().map(over));
+    let rows: Vec<Vec<String>> = rows.collect();
     format!("{}\n{}", facts.text(), columns(&headings, &rows))
+}
+
+fn held(shared: bool) -> &'static str {
+    if shared { "parts of nodes" } else { "whole nodes" }
+}
+
+/// Memory in the largest unit of which it is a whole number.
+fn memory(mib: u32) -> String {
+    match mib {
+        mib if mib.is_multiple_of(1 << 10) => format!("{} GiB", mib >> 10),
+        mib => format!("{mib} MiB"),
+    }
 }

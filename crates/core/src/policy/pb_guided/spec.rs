@@ -189,6 +189,10 @@ impl PolicyKind for PbGuidedSpec {
         self.oversized
     }
 
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
+    }
+
     fn order_mut(&mut self) -> Option<&mut OrderSpec> {
         Some(&mut self.order)
     }

@@ -129,6 +129,10 @@ impl PolicyKind for RmapSpec {
         self.node_power.map_or(usual, Holds::Node)
     }
 
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
+    }
+
     fn order_mut(&mut self) -> Option<&mut OrderSpec> {
         Some(&mut self.order)
     }

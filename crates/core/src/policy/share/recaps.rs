@@ -174,7 +174,7 @@ fn present_time(view: &View<'_>, holding: &Holding, ladder: &Ladder) -> Span {
 /// The jobs that are about to start, each with the settings it may get: none slower than what was admitted.
 fn starting(view: &View<'_>, starts: &[Decision]) -> Vec<(JobId, Ladder)> {
     let ladder = |decision: &Decision| match decision {
-        Decision::Start { job, point } => {
+        Decision::Start { job, point } | Decision::StartIn { job, point, .. } => {
             let mut settings = settings(view, *job);
             let place = settings.iter().position(|other| other == point)?;
             settings.truncate(place + 1);
@@ -289,13 +289,30 @@ impl<O: Order> Recapped<O> {
         granted
     }
 
-    /// Writes down what changes: what becomes less, then who starts, then what becomes more.
-    fn write(&mut self, view: &View<'_>, granted: &[Granted], decisions: &mut Vec<Decision>) {
+    /// Writes down what changes: what becomes less, then who starts, then what becomes more. Whoever was to start on
+    /// certain nodes does.
+    fn write(
+        &mut self,
+        view: &View<'_>,
+        granted: &[Granted],
+        admitted: &mut [Decision],
+        decisions: &mut Vec<Decision>,
+    ) {
         let (mut starts, mut raises) = (Vec::new(), Vec::new());
+        let mut start = |started: JobId, point: OperatingPoint| {
+            let chosen = admitted.iter_mut().find_map(|decision| match decision {
+                Decision::StartIn { job, nodes, .. } if *job == started => Some(std::mem::take(nodes)),
+                _ => None,
+            });
+            match chosen {
+                Some(nodes) => Decision::StartIn { job: started, point, nodes },
+                None => Decision::Start { job: started, point },
+            }
+        };
         for &Granted { job, held, point, left } in granted {
             let change = Decision::Change { job, point, pause: Span::ZERO, left };
             match held.map(|held| held.cmp(&point.power)) {
-                None => starts.push(Decision::Start { job, point }),
+                None => starts.push(start(job, point)),
                 Some(Ordering::Greater) => decisions.push(change),
                 Some(Ordering::Less | Ordering::Equal) => raises.push(change),
             }
@@ -311,7 +328,7 @@ impl<O: Order + Clone + Send + 'static> Policy for Recapped<O> {
         let mut starts = Vec::new();
         self.backfill.decide(view, &mut starts);
         let granted = self.share(view, &starts);
-        self.write(view, &granted, decisions);
+        self.write(view, &granted, &mut starts, decisions);
     }
 
     fn adjusts(&self) -> bool {

@@ -44,7 +44,9 @@ impl BySize {
     ) -> &'a Room {
         known.get_or_insert_with(|| {
             let mut room = Room::of(view);
-            points.iter().for_each(|point| room.take(point));
+            for point in points {
+                room.take(point);
+            }
             room
         })
     }

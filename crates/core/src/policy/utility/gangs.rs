@@ -187,7 +187,7 @@ impl Gangs {
                 let ahead = Ahead::of(view, &turn.room, &started);
                 let point = ways[bid::fed(view, &ways)].point;
                 let promised = ahead.vacancy(&point).map(|then| (point, then));
-                turn.room.promise(promised);
+                turn.room.promise(view, promised);
                 return Some(job);
             };
             let point = ways[bid.place()].point;

@@ -2,13 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::parts::Part;
+use super::parts::{Over, Part};
 use crate::machine::Machine;
 use crate::slurm::hosts::HostList;
-use crate::slurm::site::Site;
+use crate::slurm::site::{Shape, Site};
 
 /// The whole file.
-pub(super) fn text(name: Option<&str>, site: &Site, parts: &[Part<'_>]) -> String {
+pub(super) fn text(
+    name: Option<&str>,
+    site: &Site,
+    parts: &[Part<'_>],
+    over: &[Over<'_>],
+) -> String {
     let mut file = format!(
         "# A machine file of Busbar, made by 'busbar machine import --slurm'. Slurm does not know what nodes draw: the lines\n\
          # with '?' ask for it. Until they are answered, a busy node counts with {} in all, its GPUs included, unless a value\n\
@@ -19,15 +24,40 @@ pub(super) fn text(name: Option<&str>, site: &Site, parts: &[Part<'_>]) -> Strin
         file += &format!("name = {}\n", quoted(name));
     }
     match parts {
-        [only] => part(&mut file, site, only),
+        [only] if !only.is_shared => part(&mut file, site, only),
         parts => {
             for each in parts {
                 file += &format!("\n[[partition]]\nname = {}\n", quoted(&each.name));
                 part(&mut file, site, each);
+                held(&mut file, each);
+            }
+            for Over { partition, of } in over {
+                let of: Vec<String> = of.iter().map(|name| quoted(name)).collect();
+                file += &format!("\n[[partition]]\nname = {}\n", quoted(&partition.name));
+                file += &format!("of = [{}]\n", of.join(", "));
+                shared(&mut file, !partition.is_exclusive);
             }
         }
     }
     file
+}
+
+/// What jobs can hold of a node beside its processors.
+fn held(file: &mut String, part: &Part<'_>) {
+    let Shape { memory_mib, .. } = *part.shape;
+    if (1..=u64::from(u32::MAX)).contains(&memory_mib) {
+        *file += &format!("memory = \"{memory_mib}MiB\"\n");
+    }
+    if part.shape.gpu_count() > 0 {
+        *file += &format!("gpus = {}\n", part.shape.gpu_count());
+    }
+    shared(file, part.is_shared);
+}
+
+fn shared(file: &mut String, is_shared: bool) {
+    if is_shared {
+        *file += "shared = true  # jobs take processors of nodes; without this line, whole nodes\n";
+    }
 }
 
 fn part(file: &mut String, site: &Site, part: &Part<'_>) {

@@ -1,10 +1,19 @@
-//! The parts that a machine file has for a cluster: nodes of one kind each.
+//! The parts that a machine file has for a cluster: nodes of one kind that are in the same partitions of Slurm. A partition of
+//! Slurm that has just such nodes, and shares them with no other, is such a part; any other has the nodes of several parts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::slurm::hosts::HostList;
-use crate::slurm::site::{Kind, Shape, Site};
+use crate::slurm::site::{self, Shape, Site};
 use crate::units::Watts;
+
+/// The partitions of the machine file.
+pub(super) struct Parts<'a> {
+    /// Those with nodes of their own.
+    pub(super) parts: Vec<Part<'a>>,
+    /// Those with the nodes of others.
+    pub(super) over: Vec<Over<'a>>,
+}
 
 /// Nodes that become a part of the machine file.
 pub(super) struct Part<'a> {
@@ -12,49 +21,71 @@ pub(super) struct Part<'a> {
     pub(super) name: String,
     pub(super) shape: &'a Shape,
     pub(super) nodes: HostList,
+    /// Whether jobs share its nodes.
+    pub(super) is_shared: bool,
     /// What each of its nodes draws at least when it is busy, and the job that was measured.
     pub(super) floor: Option<(Watts, String)>,
 }
 
-impl<'a> Part<'a> {
-    /// The parts of a cluster: its partitions, if each has nodes of one kind and no node is in two or in none.
-    /// Otherwise a part is all nodes of a kind.
-    pub(super) fn all(site: &'a Site) -> Vec<Part<'a>> {
-        Part::by_partition(site).unwrap_or_else(|| Part::by_kind(site))
-    }
+/// A partition of Slurm with the nodes of parts.
+pub(super) struct Over<'a> {
+    pub(super) partition: &'a site::Part,
+    /// The names of the parts.
+    pub(super) of: Vec<String>,
+}
 
-    fn by_partition(site: &'a Site) -> Option<Vec<Part<'a>>> {
-        let mut kind_of: BTreeMap<&str, &Kind> = BTreeMap::new();
-        for kind in &site.kinds {
-            kind_of.extend(kind.nodes.names().iter().map(|name| (name.as_str(), kind)));
-        }
-        let mut parts = Vec::new();
-        for partition in &site.partitions {
-            // A node that was taken by another partition is not there any more.
-            let mut kinds = Vec::new();
+impl<'a> Parts<'a> {
+    pub(super) fn of(site: &'a Site) -> Self {
+        // By node: the partitions that it is in.
+        let mut partitions_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (place, partition) in site.partitions.iter().enumerate() {
             for name in partition.nodes.names() {
-                kinds.push(kind_of.remove(name.as_str())?);
+                partitions_of.entry(name).or_default().push(place);
             }
-            let first = *kinds.first()?;
-            if kinds.iter().any(|kind| !std::ptr::eq(*kind, first)) {
-                return None;
-            }
-            let (name, nodes) = (partition.name.clone(), partition.nodes.clone());
-            parts.push(Part { name, shape: &first.shape, nodes, floor: None });
         }
-        kind_of.is_empty().then_some(parts)
-    }
-
-    fn by_kind(site: &'a Site) -> Vec<Part<'a>> {
+        let mut groups: Vec<(&Shape, Vec<usize>, Vec<String>)> = Vec::new();
+        for kind in &site.kinds {
+            let first = groups.len();
+            for name in kind.nodes.names() {
+                let of = partitions_of.get(name.as_str()).cloned().unwrap_or_default();
+                match groups[first..].iter_mut().find(|(_, known, _)| *known == of) {
+                    Some((.., names)) => names.push(name.clone()),
+                    None => groups.push((&kind.shape, of, vec![name.clone()])),
+                }
+            }
+        }
+        let taken: BTreeSet<&str> = site.partitions.iter().map(|part| part.name.as_str()).collect();
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-        let part = |kind: &'a Kind| {
-            let name = name_of(&kind.shape);
-            let count = counts.entry(name.clone()).or_default();
-            *count += 1;
-            let name = if *count == 1 { name } else { format!("{name}-{count}") };
-            Part { name, shape: &kind.shape, nodes: kind.nodes.clone(), floor: None }
-        };
-        site.kinds.iter().map(part).collect()
+        let mut own: BTreeSet<usize> = BTreeSet::new();
+        let mut parts: Vec<Part<'a>> = Vec::new();
+        for (shape, of, names) in &groups {
+            let is_all = |place: &usize| site.partitions[*place].nodes.len() == names.len();
+            let name = match &of[..] {
+                [only] if is_all(only) => {
+                    own.insert(*only);
+                    site.partitions[*only].name.clone()
+                }
+                _ => {
+                    let name = match name_of(shape) {
+                        name if taken.contains(name.as_str()) => format!("{name}-nodes"),
+                        name => name,
+                    };
+                    let count = counts.entry(name.clone()).or_default();
+                    *count += 1;
+                    if *count == 1 { name } else { format!("{name}-{count}") }
+                }
+            };
+            let is_shared = of.iter().any(|place| !site.partitions[*place].is_exclusive);
+            let nodes = HostList::new::<String>(names.clone());
+            parts.push(Part { name, shape, nodes, is_shared, floor: None });
+        }
+        let over = site.partitions.iter().enumerate().filter(|(place, _)| !own.contains(place));
+        let over = over.map(|(place, partition)| {
+            let has = groups.iter().zip(&parts).filter(|((_, of, _), _)| of.contains(&place));
+            Over { partition, of: has.map(|(_, part)| part.name.clone()).collect() }
+        });
+        let over = over.collect();
+        Parts { parts, over }
     }
 }
 

@@ -1,0 +1,272 @@
+//! Machines with nodes of several kinds, or with nodes that jobs share.
+//!
+//! Such a machine is counted in processors, because that is what all its jobs have: a job of two whole nodes with 64
+//! processors each has 128, and a job on four cores of a node has four. So wherever a machine of one kind counts nodes, this one
+//! counts processors, and what a node draws is split evenly among its processors. Which nodes a job can be on is kept
+//! beside that ([`Seating`](crate::ledger::Seating)).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Details, Machine, MachineError, Partition, Partitioned};
+use crate::units::{NodeId, Watts};
+
+/// The nodes of a machine by their kinds, and the partitions that jobs name.
+#[derive(Clone, Debug, PartialEq, Hash)]
+pub struct Kinds {
+    kinds: Vec<Kind>,
+    groups: Vec<NodeGroup>,
+    partitions: Vec<PartitionNodes>,
+}
+
+/// What a node has, of which jobs take parts. It is also what a job takes of one node, and what is free of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NodeSize {
+    /// Processors.
+    pub processors: u32,
+    /// Memory in MiB; nodes whose memory nobody says have as much as anybody asks for.
+    pub memory_mib: u32,
+    /// GPUs.
+    pub gpus: u32,
+}
+
+impl NodeSize {
+    /// Whether there is as much as that of everything.
+    #[inline]
+    pub fn has(&self, other: &NodeSize) -> bool {
+        self.processors >= other.processors
+            && self.memory_mib >= other.memory_mib
+            && self.gpus >= other.gpus
+    }
+
+    /// What remains without that, if there is as much.
+    #[inline]
+    pub fn without(&self, other: &NodeSize) -> Option<NodeSize> {
+        Some(NodeSize {
+            processors: self.processors.checked_sub(other.processors)?,
+            memory_mib: self.memory_mib.checked_sub(other.memory_mib)?,
+            gpus: self.gpus.checked_sub(other.gpus)?,
+        })
+    }
+
+    /// Both together.
+    #[inline]
+    pub fn with(&self, other: &NodeSize) -> NodeSize {
+        NodeSize {
+            processors: self.processors + other.processors,
+            memory_mib: self.memory_mib + other.memory_mib,
+            gpus: self.gpus + other.gpus,
+        }
+    }
+
+    /// The most of everything.
+    #[inline]
+    pub(crate) fn most(self, other: NodeSize) -> NodeSize {
+        NodeSize {
+            processors: self.processors.max(other.processors),
+            memory_mib: self.memory_mib.max(other.memory_mib),
+            gpus: self.gpus.max(other.gpus),
+        }
+    }
+}
+
+/// A kind of nodes.
+#[derive(Clone, Debug, PartialEq, Hash)]
+pub struct Kind {
+    /// What a node of this kind has.
+    pub size: NodeSize,
+    /// A machine of one such node.
+    machine: Machine,
+}
+
+/// Nodes of one kind that are in the same partitions, with neighbouring numbers.
+#[derive(Clone, Debug, PartialEq, Hash)]
+pub struct NodeGroup {
+    /// The partition whose own nodes they are.
+    pub name: String,
+    /// Their numbers.
+    pub nodes: Range<u32>,
+    /// The place of their kind.
+    pub kind: usize,
+}
+
+/// A partition: the nodes that its jobs may have.
+#[derive(Clone, Debug, PartialEq, Hash)]
+pub struct PartitionNodes {
+    /// Its name, also in the log.
+    pub name: String,
+    /// The places of the groups of its nodes.
+    pub groups: Vec<usize>,
+    /// Whether jobs share its nodes.
+    pub shared: bool,
+}
+
+impl Kinds {
+    /// The nodes of these partitions, by their places among those that have nodes of their own.
+    pub(super) fn of(whole: &Partitioned, chosen: &[usize]) -> Self {
+        let (mut kinds, mut groups): (Vec<Kind>, Vec<NodeGroup>) = (Vec::new(), Vec::new());
+        for place in chosen {
+            let Partition { name, machine, memory_mib, gpus, .. } = &whole.parts[*place];
+            let size = NodeSize {
+                processors: machine.processors_per_node,
+                memory_mib: memory_mib.unwrap_or(u32::MAX),
+                gpus: *gpus,
+            };
+            let machine = Machine { name: String::new(), nodes: 1, ..machine.clone() };
+            let first = groups.last().map_or(0, |last| last.nodes.end);
+            let nodes = first..first + whole.parts[*place].machine.nodes;
+            let kind = Kind { size, machine };
+            let known = kinds.iter().position(|other| *other == kind);
+            let kind = known.unwrap_or_else(|| {
+                kinds.push(kind);
+                kinds.len() - 1
+            });
+            groups.push(NodeGroup { name: name.clone(), nodes, kind });
+        }
+        let own = chosen.iter().enumerate().map(|(group, place)| PartitionNodes {
+            name: whole.parts[*place].name.clone(),
+            groups: vec![group],
+            shared: whole.parts[*place].shared,
+        });
+        let over = whole.over.iter().filter_map(|over| {
+            let groups = over.of.iter().filter_map(|part| chosen.iter().position(|one| one == part));
+            let groups: Vec<usize> = groups.collect();
+            let partition = PartitionNodes { name: over.name.clone(), groups, shared: over.shared };
+            (!partition.groups.is_empty()).then_some(partition)
+        });
+        let partitions = own.chain(over).collect();
+        Kinds { kinds, groups, partitions }
+    }
+
+    /// The kinds.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// The groups of nodes, in the order of their numbers.
+    pub fn groups(&self) -> &[NodeGroup] {
+        &self.groups
+    }
+
+    /// The partitions.
+    pub fn partitions(&self) -> &[PartitionNodes] {
+        &self.partitions
+    }
+
+    /// The kind of a group's nodes.
+    pub fn kind_of(&self, group: usize) -> &Kind {
+        &self.kinds[self.groups[group].kind]
+    }
+
+    /// The kind of a node.
+    pub fn kind_of_node(&self, node: NodeId) -> Option<usize> {
+        let group = self.groups.partition_point(|group| group.nodes.end <= node.0);
+        self.groups.get(group).map(|group| group.kind)
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> u32 {
+        self.groups.last().map_or(0, |last| last.nodes.end)
+    }
+
+    /// How many processors they have.
+    fn processors(&self) -> u64 {
+        let of = |group: &NodeGroup| {
+            u64::from(self.kinds[group.kind].size.processors) * group.nodes.len() as u64
+        };
+        self.groups.iter().map(of).sum()
+    }
+
+    /// What all nodes draw together of which each draws so much.
+    fn total(&self, of: impl Fn(&Machine) -> Watts) -> Watts {
+        let groups = self.groups.iter();
+        groups.fold(Watts::ZERO, |sum, group| {
+            let each = of(&self.kinds[group.kind].machine);
+            let all = each.checked_mul(group.nodes.len() as u32).unwrap_or(Watts::LARGEST);
+            sum.saturating_add(all)
+        })
+    }
+
+    /// What all nodes draw that are idle.
+    pub(crate) fn floor(&self) -> Watts {
+        self.total(|machine| machine.node().idle)
+    }
+
+    /// What all nodes draw that are busy.
+    pub(super) fn max_power(&self) -> Watts {
+        self.total(|machine| machine.node_power)
+    }
+
+    /// The same with nodes of which more is said.
+    pub(crate) fn try_map<E>(
+        &self,
+        each: impl Fn(&Machine) -> Result<Machine, E>,
+    ) -> Result<Self, E> {
+        let kind = |kind: &Kind| Ok(Kind { machine: each(&kind.machine)?, ..kind.clone() });
+        let kinds: Result<Vec<Kind>, E> = self.kinds.iter().map(kind).collect();
+        Ok(Kinds { kinds: kinds?, ..self.clone() })
+    }
+}
+
+impl Kind {
+    /// A machine of one such node.
+    pub fn node(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// A node as a machine of its processors: each draws its part, rounded up, and idle ones round down, so that what jobs
+    /// add is never too little.
+    pub fn by_processor(&self) -> Machine {
+        let machine = &self.machine;
+        let processors = u64::from(self.size.processors.max(1));
+        let up = |power: Watts| Watts::from_milliwatts(power.milliwatts().div_ceil(processors));
+        let down = |power: Watts| Watts::from_milliwatts(power.milliwatts() / processors);
+        let node = machine.node();
+        let (rest, highest) = (up(node.rest), up(node.highest));
+        let levels = machine.details.levels.as_ref();
+        let levels = levels.map(|levels| levels.iter().map(|level| up(*level)).collect());
+        let details = Details {
+            idle: machine.details.idle.map(down),
+            rest: Some(rest),
+            levels,
+            parts: Some(super::Parts::Alike),
+            off: None,
+        };
+        Machine {
+            nodes: self.size.processors,
+            processors_per_node: 1,
+            sockets_per_node: 1,
+            node_power: rest + highest,
+            details,
+            ..machine.clone()
+        }
+    }
+}
+
+impl Partitioned {
+    /// These partitions as one machine, counted in processors.
+    pub(super) fn joined(&self, chosen: &[usize]) -> Result<Machine, MachineError> {
+        let kinds = Kinds::of(self, chosen);
+        let processors = kinds.processors();
+        let nodes = u32::try_from(processors).ok().filter(|count| *count <= Machine::MOST_NODES);
+        let nodes = nodes.ok_or_else(|| MachineError::TooLarge {
+            what: "the number of processors",
+            value: processors.to_string(),
+            most: Machine::MOST_NODES.to_string(),
+        })?;
+        let greediest = kinds.kinds.iter().map(|kind| kind.by_processor().node_power).max();
+        let is_assumed = kinds.kinds.iter().any(|kind| kind.machine.power_is_assumed);
+        let first = &self.parts[chosen[0]].machine;
+        Machine {
+            nodes,
+            processors_per_node: 1,
+            sockets_per_node: 1,
+            node_power: greediest.unwrap_or(Machine::ASSUMED_NODE_POWER),
+            details: Details::default(),
+            power_is_assumed: is_assumed,
+            kinds: Some(Arc::new(kinds)),
+            ..first.clone()
+        }
+        .validated()
+    }
+}

@@ -1,0 +1,92 @@
+//! Where a job can be that starts now, if jobs are on nodes of several kinds or share them.
+//!
+//! The head of the queue is promised certain nodes from a certain time on: the first that have enough left for it then. Whoever
+//! is expected to be gone by that time may have anything that is free now. Whoever is not takes nothing that the head needs.
+
+use std::sync::Arc;
+
+use crate::ledger::{SeatNodes, Seating, Taken};
+use crate::machine::NodeSize;
+use crate::policy::View;
+use crate::units::{Instant, JobId, NodeId};
+
+#[cfg(test)]
+mod tests;
+
+/// What jobs of this turn may have of nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    seating: Arc<Seating>,
+    /// Who is asked about.
+    job: JobId,
+    taken: Taken,
+    /// Of the nodes promised to the head, in order: what others may hold beyond that time.
+    kept: Vec<(NodeId, NodeSize)>,
+}
+
+impl Places {
+    pub(super) fn of(view: &View<'_>) -> Option<Box<Self>> {
+        let seating = view.ledger.seating()?.clone();
+        let (job, taken) = (JobId(0), Taken::default());
+        Some(Box::new(Places { seating, job, taken, kept: Vec::new() }))
+    }
+
+    /// From now on, this job is asked about.
+    pub(super) fn ask_about(&mut self, job: JobId) {
+        self.job = job;
+    }
+
+    /// What others may hold of a node beyond the time of the promise, if it is one of those promised.
+    fn kept(&self, node: NodeId) -> Option<&NodeSize> {
+        let place = self.kept.binary_search_by_key(&node, |kept| kept.0).ok()?;
+        Some(&self.kept[place].1)
+    }
+
+    /// The nodes for the job, if it begins now and stays beyond the time of the promise or not.
+    pub(super) fn find(&self, stays: bool) -> Option<SeatNodes> {
+        let seat = self.seating.seat(self.job)?;
+        self.seating.first_for(seat, |node| {
+            let left = self.seating.free(node).without(&self.taken.of(node));
+            left.is_some_and(|left| left.has(&seat.each))
+                && (!stays || self.kept(node).is_none_or(|kept| kept.has(&seat.each)))
+        })
+    }
+
+    /// The job begins now, until then, and stays beyond the time of the promise or not. It was found that it can.
+    pub(super) fn take(&mut self, until: Instant, stays: bool) -> SeatNodes {
+        let (Some(nodes), Some(seat)) = (self.find(stays), self.seating.seat(self.job)) else {
+            return SeatNodes::new();
+        };
+        self.taken.add(until, seat.each, &nodes);
+        if stays {
+            for node in &nodes {
+                if let Ok(place) = self.kept.binary_search_by_key(node, |kept| kept.0) {
+                    let kept = &mut self.kept[place].1;
+                    *kept = kept.without(&seat.each).unwrap_or_default();
+                }
+            }
+        }
+        nodes
+    }
+
+    /// When the job will find its nodes, if nobody else starts.
+    pub(super) fn earliest(&self, view: &View<'_>) -> Option<Instant> {
+        view.ledger.seats_ahead(self.job, &self.taken)
+    }
+
+    /// Promises the job its nodes from then on.
+    pub(super) fn promise(&mut self, view: &View<'_>, at: Instant) {
+        let Some(seat) = self.seating.seat(self.job) else { return };
+        let free = view.ledger.free_seats(self.job, &self.taken, at);
+        self.kept = free
+            .into_iter()
+            .filter_map(|(node, free)| Some((node, free.without(&seat.each)?)))
+            .collect();
+        self.kept.sort_unstable_by_key(|kept| kept.0);
+    }
+
+    /// No node is promised to anybody.
+    pub(super) fn promise_nothing(&mut self) {
+        self.kept.clear();
+    }
+}
