@@ -91,7 +91,7 @@ pub fn write_folder(
         }),
     )];
     let (have_changed, have_caps) = (!run.changes.is_empty(), !run.cappings.is_empty());
-    let have_feeds = !run.feed_power.is_empty();
+    let (have_feeds, have_nodes) = (!run.feed_power.is_empty(), !run.placed.is_empty());
     if format.has_csv() {
         files.push(("jobs.csv", Box::new(|out| write_jobs(out, subject, run))));
         files.push(("power.csv", Box::new(|out| write_power(out, run))));
@@ -103,6 +103,8 @@ pub fn write_folder(
         }
         if have_feeds {
             files.push(("feeds.csv", Box::new(|out| write_feeds(out, subject, run))));
+        }
+        if have_nodes {
             files.push(("nodes.csv", Box::new(|out| write_nodes(out, subject, run))));
         }
     }
@@ -122,6 +124,8 @@ pub fn write_folder(
         if have_feeds {
             let feeds = |out: &mut dyn Write| write_parquet(out, &feeds_table(subject, run));
             files.push(("feeds.parquet", Box::new(feeds)));
+        }
+        if have_nodes {
             let nodes = |out: &mut dyn Write| write_parquet(out, &nodes_table(subject, run));
             files.push(("nodes.parquet", Box::new(nodes)));
         }

@@ -22,7 +22,7 @@ use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
 use crate::switching::SwitchOff;
 use crate::tariff::{Curve, Tariff};
-use crate::units::{Celsius, Instant, JobId, Joules, Span, Watts};
+use crate::units::{Celsius, Instant, JobId, Joules, NodeId, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
 
@@ -209,6 +209,14 @@ impl<'a> Simulation<'a> {
         engine.run(policy, progress);
         Run { predictions: policy.predictions(), ..engine.finish() }
     }
+}
+
+/// Nodes in stretches of neighbours, ascending.
+fn stretches(nodes: &[NodeId]) -> Vec<Range<u32>> {
+    let mut numbers: Vec<u32> = nodes.iter().map(|node| node.0).collect();
+    numbers.sort_unstable();
+    let neighbours = numbers.chunk_by(|one, next| one + 1 == *next);
+    neighbours.map(|stretch| stretch[0]..stretch[0] + stretch.len() as u32).collect()
 }
 
 /// A job's end to come, by time and then by the job's place. One number, so that ordering ends
@@ -657,6 +665,10 @@ impl<'a> Engine<'a> {
                     if keeps && has_feeds {
                         let mut nodes = ledger.stretches_of(job).to_vec();
                         nodes.sort_unstable_by_key(|stretch| stretch.start);
+                        run.placed.push(Placed { at: now, job, nodes });
+                    }
+                    if let Some(seating) = ledger.seating().filter(|_| keeps) {
+                        let nodes = stretches(seating.nodes_of(job));
                         run.placed.push(Placed { at: now, job, nodes });
                     }
                     let record = &mut records[job.index()];

@@ -83,8 +83,25 @@ pub struct World {
 /// The same jobs on nodes of several kinds.
 #[derive(Debug)]
 struct OfKinds {
-    worlds: Vec<Arc<World>>,
+    /// By kind: what happens on one of its nodes, and how many processors that has.
+    nodes: Vec<(World, u32)>,
     seats: Arc<Seats>,
+}
+
+impl OfKinds {
+    /// What happens to a job on the nodes that it has: what it would do on a whole one, by its part of the processors.
+    fn outcome(&self, id: JobId, job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome {
+        let kind = self.seats.of(id).map_or(0, |seat| usize::from(seat.kind));
+        let (world, processors) = &self.nodes[kind];
+        let cap = point.cap.checked_mul(*processors).unwrap_or(Watts::LARGEST);
+        let held = point.nodes;
+        let (job, point) = (Job { nodes: 1, ..*job }, OperatingPoint { nodes: 1, cap, ..*point });
+        let outcome = world.outcome(id, &job, run_time, &point, Held::Any);
+        let power = u128::from(outcome.power.milliwatts()) * u128::from(held);
+        let power = power.div_ceil(u128::from(*processors));
+        let power = Watts::from_milliwatts(u64::try_from(power).unwrap_or(u64::MAX));
+        Outcome { power: power.min(Watts::LARGEST), ..outcome }
+    }
 }
 
 /// What the nodes of a job do if it has those it asks for, without a cap. Most jobs run like that, and
@@ -161,15 +178,10 @@ impl World {
         World { drawn, ..self }
     }
 
-    /// The worlds of the same jobs on nodes of each kind, together.
-    pub fn of_kinds(worlds: Vec<Arc<World>>, seats: Arc<Seats>) -> Option<Self> {
-        let first = World::clone(worlds.first()?);
-        Some(World { kinds: Some(Arc::new(OfKinds { worlds, seats })), ..first })
-    }
-
-    /// The worlds of the kinds of nodes, where there are several.
-    pub fn kinds(&self) -> Option<&[Arc<World>]> {
-        self.kinds.as_ref().map(|kinds| &kinds.worlds[..])
+    /// The same jobs on nodes of several kinds: a world for a node of each, with its processors.
+    pub fn of_kinds(nodes: Vec<(World, u32)>, seats: Arc<Seats>) -> Option<Self> {
+        let first = nodes.first()?.0.clone();
+        Some(World { kinds: Some(Arc::new(OfKinds { nodes, seats })), ..first })
     }
 
     /// The configurations that each application was run in, where that is all that is known.
@@ -238,9 +250,8 @@ impl World {
         point: &OperatingPoint,
         held: Held<'_>,
     ) -> Outcome {
-        if let Some(OfKinds { worlds, seats }) = self.kinds.as_deref() {
-            let kind = seats.of(id).map_or(0, |seat| usize::from(seat.kind));
-            return worlds[kind].outcome(id, job, run_time, point, held);
+        if let Some(kinds) = &self.kinds {
+            return kinds.outcome(id, job, run_time, point);
         }
         let outcome = self.by_law(id, job, run_time, point, held);
         match self.drawn.get(id.index()).copied().flatten() {

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Details, Machine, MachineError, Partition, Partitioned};
+use super::{Details, Machine, MachineError, Partition, Partitioned, Parts};
 use crate::units::{NodeId, Watts};
 
 /// The nodes of a machine by their kinds, and the partitions that jobs name.
@@ -214,29 +214,30 @@ impl Kind {
         &self.machine
     }
 
-    /// A node as a machine of its processors: each draws its part, rounded up, and idle ones round down, so that what jobs
-    /// add is never too little.
+    /// A node as a machine of its processors. What each adds to the idle power is rounded up, so that what jobs are given is
+    /// never too little.
     pub fn by_processor(&self) -> Machine {
         let machine = &self.machine;
         let processors = u64::from(self.size.processors.max(1));
         let up = |power: Watts| Watts::from_milliwatts(power.milliwatts().div_ceil(processors));
-        let down = |power: Watts| Watts::from_milliwatts(power.milliwatts() / processors);
         let node = machine.node();
-        let (rest, highest) = (up(node.rest), up(node.highest));
-        let levels = machine.details.levels.as_ref();
-        let levels = levels.map(|levels| levels.iter().map(|level| up(*level)).collect());
-        let details = Details {
-            idle: machine.details.idle.map(down),
-            rest: Some(rest),
-            levels,
-            parts: Some(super::Parts::Alike),
-            off: None,
-        };
+        let idle = Watts::from_milliwatts(node.idle.milliwatts() / processors);
+        let highest = up(node.highest);
+        let rest = (up(node.added(node.highest)) + idle).saturating_sub(highest);
+        // The rest may have lost a part of a milliwatt, which lower caps get.
+        let level = |level: &Watts| (up(*level) + Watts::from_milliwatts(1)).min(highest);
+        let levels = machine.details.levels.as_ref().map(|levels| {
+            let mut levels: Vec<Watts> = levels.iter().map(level).collect();
+            levels.dedup();
+            levels
+        });
+        let (idle, rest) = (machine.details.idle.map(|_| idle), Some(rest));
+        let details = Details { idle, rest, levels, parts: Some(Parts::Alike), off: None };
         Machine {
             nodes: self.size.processors,
             processors_per_node: 1,
             sockets_per_node: 1,
-            node_power: rest + highest,
+            node_power: rest.unwrap_or_default() + highest,
             details,
             ..machine.clone()
         }

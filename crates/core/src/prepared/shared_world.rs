@@ -11,12 +11,12 @@ use crate::budget::Budget;
 use crate::belief::Joined;
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
-use crate::machine::{Cooling, Details, Kind, Machine};
+use crate::machine::{Cooling, Details, Machine};
 use crate::model::Model;
 use crate::policy::{Accuracy, Believe, Field, PolicySpec, Unfit};
 use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
-use crate::units::{Instant, Length, Share, Span};
+use crate::units::{Instant, Length, Share, Span, Watts};
 use crate::workload::{MeasuredPower, Seats, Workload};
 use crate::world::{Parts, Repertoire, Unsuited, World};
 
@@ -55,8 +55,8 @@ pub struct SharedWorld {
     seed: u64,
     /// What is known of the power of single jobs.
     power: Option<KnownPower>,
-    /// The kinds of nodes, each as a machine of its processors, where there are several.
-    parts: Vec<Machine>,
+    /// The kinds of nodes, each as a machine of its processors and what holds there, where there are several.
+    parts: Vec<(Machine, Arc<World>)>,
     /// What jobs ask of nodes there.
     seats: Option<Arc<Seats>>,
 }
@@ -75,15 +75,19 @@ impl SharedWorld {
         }
         let names = rules.names.as_deref();
         let assigned = repertoire.assigned(machine, workload.jobs(), names, seed);
-        let made = |machine: &Machine| -> Result<World, Unsuited> {
+        // What was measured of a job is of all its nodes, or of so many processors of its own.
+        let made = |machine: &Machine, of_node: Option<u32>| -> Result<World, Unsuited> {
             let world = repertoire.world(machine, assigned.clone())?;
-            let means =
-                workload.measured_powers().iter().map(|power| power.and_then(MeasuredPower::mean));
-            Ok(world.with_drawn(means.collect()))
+            let measured = workload.jobs().iter().zip(workload.measured_powers());
+            let drawn = measured.map(|(job, power)| {
+                let mean = power.and_then(MeasuredPower::mean)?;
+                Some(of_node.map_or(mean, |processors| part(mean, processors, job.nodes)))
+            });
+            Ok(world.with_drawn(drawn.collect()))
         };
         let (mut parts, mut seats) = (Vec::new(), None);
         let world = match machine.kinds.as_deref().zip(workload.seats()) {
-            None => Arc::new(made(machine)?),
+            None => made(machine, None)?,
             Some((kinds, asked)) => {
                 if rules.switch_off.is_some() {
                     return Err(Unsuited::SwitchedKinds);
@@ -91,14 +95,25 @@ impl SharedWorld {
                 if !matches!(repertoire, Repertoire::BuiltIn) {
                     return Err(Unsuited::ProfilesOfKinds);
                 }
-                parts = kinds.kinds().iter().map(Kind::by_processor).collect();
-                let worlds = parts.iter().map(|part| made(part).map(Arc::new));
-                let worlds: Vec<Arc<World>> = worlds.collect::<Result<_, Unsuited>>()?;
+                let mut nodes = Vec::new();
+                for kind in kinds.kinds() {
+                    let by_processor = kind.by_processor();
+                    let world = made(&by_processor, None)?;
+                    parts.push((by_processor, Arc::new(world)));
+                    let details =
+                        Details { parts: Some(Parts::Alike), ..kind.node().details.clone() };
+                    let node = Machine { details, ..kind.node().clone() };
+                    let processors = kind.size.processors;
+                    nodes.push((made(&node, Some(processors))?, processors));
+                }
                 seats = Some(asked.clone());
-                let all = World::of_kinds(worlds.clone(), asked.clone());
-                all.map_or_else(|| made(machine).map(Arc::new), |all| Ok(Arc::new(all)))?
+                match World::of_kinds(nodes, asked.clone()) {
+                    Some(world) => world,
+                    None => made(machine, None)?,
+                }
             }
         };
+        let world = Arc::new(world);
         let believe = rules.believed(workload);
         let power = KnownPower::of(workload, machine.node_power, believe);
         let mut rules = rules.clone();
@@ -147,16 +162,23 @@ impl SharedWorld {
             let field = Field { draws: draws.clone(), has_kinds: self.seats.is_some(), ..field };
             Ok(policy.enter(&field, self.believe)?.belief(jobs))
         };
-        let Some((seats, worlds)) = self.seats.as_ref().zip(self.world.kinds()) else {
+        let Some(seats) = &self.seats else {
             return on(machine, &self.world, self.rules.allow);
         };
         let each = |allow: Freedoms| {
-            let parts = self.parts.iter().zip(worlds);
+            let parts = self.parts.iter();
             parts.map(|(part, world)| on(part, world, allow)).collect::<Result<Vec<_>, Unfit>>()
         };
         let (whole, shared) = (each(self.rules.allow)?, each(Freedoms::NONE)?);
         Ok(Box::new(Joined::new(whole, shared, seats.clone())))
     }
+}
+
+/// What so many processors would draw, if others draw so much, rounded up.
+fn part(drawn: Watts, processors: u32, of: u32) -> Watts {
+    let product = u128::from(drawn.milliwatts()) * u128::from(processors);
+    let part = product.div_ceil(u128::from(of.max(1)));
+    Watts::from_milliwatts(u64::try_from(part).unwrap_or(u64::MAX)).min(Watts::LARGEST)
 }
 
 /// What is assumed of a machine and its jobs that nobody says, a sentence for each thing.
