@@ -357,7 +357,7 @@ pub struct Within {
 impl Within {
     /// Whether a way is within these bounds.
     #[inline]
-    pub fn has(&self, way: &TimedPoint) -> bool {
+    pub(crate) fn has(&self, way: &TimedPoint) -> bool {
         way.point.nodes <= self.nodes
             && way.point.power <= self.power
             && way.believed <= self.believed

@@ -2,7 +2,7 @@
 //!
 //! A [`Policy`] looks at a [`View`] of the cluster and writes down [`Decision`]s. It does no I/O
 //! and cannot fail; what it decides wrongly the ledger refuses. The same policy runs in the
-//! simulator and live. The one exception is [`External`], which asks a program, may give up, and is for
+//! simulator and live. The one exception is `external`, which asks a program, may give up, and is for
 //! simulations alone.
 //!
 //! To add one: write a file under `policy/` that opens with its paper and its rule, implement
@@ -27,7 +27,7 @@ mod kind;
 mod log2;
 pub mod order;
 pub mod parm;
-pub mod past_power;
+pub(crate) mod past_power;
 pub mod pb_guided;
 pub mod ppartition;
 mod predictions;
@@ -42,26 +42,28 @@ pub mod uniform;
 pub mod utility;
 
 pub use backfill::{Ahead, Backfill, Chooser, Room};
-pub use conservative::{Conservative, ConservativeSpec};
+pub use conservative::ConservativeSpec;
 pub use contender::{Believe, Contender};
-pub use easy::{Easy, EasySpec, Nominal, plain};
+pub use easy::{Easy, Nominal, plain};
 pub use easy_power::{EasyPower, EasyPowerSpec, Fastest};
-pub use external::{External, ExternalSpec};
+pub use external::ExternalSpec;
 pub use fcfs::Fcfs;
 pub use field::{Draws, Field, Unfit};
 pub use kind::{BuildContext, Parameter, PolicyError, PolicyKind};
-pub use order::{Order, OrderSpec, OrderedBy, Predict, Submission};
+pub(crate) use order::Submission;
+pub use order::{Order, OrderSpec, OrderedBy, Predict};
 pub use parm::{Parm, ParmSpec};
-pub use past_power::{Level, PastDraw, PowerForecast};
+pub(crate) use past_power::PowerForecast;
+pub use past_power::{Level, PastDraw};
 pub use pb_guided::{Guide, PbGuided, PbGuidedSpec};
 pub use ppartition::{Ppartition, PpartitionSpec};
 pub use predictions::{Accuracy, Errors, Predictions};
 pub use published::Published;
 pub use registry::{RegisterError, register};
 pub use rmap::{Rmap, RmapSpec};
-pub use share::{ByShare, ShareSpec};
+pub use share::ShareSpec;
 pub use spec::PolicySpec;
-pub use uniform::{Uniform, UniformSpec};
+pub use uniform::UniformSpec;
 pub use utility::{Gangs, UtilityMapper, UtilitySpec};
 
 /// A rule that decides which waiting jobs start, and at which operating point.

@@ -9,7 +9,7 @@
 pub mod catalyst;
 pub mod csv;
 pub mod curve;
-pub mod kin;
+pub(crate) mod kin;
 pub mod runs;
 
 pub use curve::{Curve, CurveError, Ips, Knot};
@@ -78,8 +78,7 @@ impl Processors {
 }
 
 impl Application {
-    /// The processors from the most to the least efficient, [as curves are
-    /// compared](Curve::by_efficiency), and by place where that is the same.
+    /// The processors from the most to the least efficient, and by place where that is the same.
     pub fn by_efficiency(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.curves.len()).collect();
         order.sort_by(|a, b| self.curves[*a].by_efficiency(&self.curves[*b]));

@@ -18,9 +18,9 @@
 //! workload says. Every other time is that one times a factor ([`Pace`]).
 
 mod application;
-pub mod assignment;
-pub mod catalogue;
-pub mod law;
+pub(crate) mod assignment;
+pub(crate) mod catalogue;
+pub(crate) mod law;
 mod names;
 mod nodes;
 mod pace;
@@ -32,11 +32,12 @@ pub use application::{Application, Coupling};
 pub use assignment::{Assignment, Shape};
 pub use law::{Ask, Conditions, Law};
 pub use names::Names;
-pub use nodes::NodeTable;
+pub(crate) use nodes::NodeTable;
 pub use pace::{Factor, Pace};
 pub use repertoire::{Profiles, Repertoire, Unsuited};
 
-pub use crate::machine::{CLASSES, Node, Parts};
+pub(crate) use crate::machine::CLASSES;
+pub use crate::machine::{Node, Parts};
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ use crate::variation::Processors;
 
 /// Which nodes a job has, and what each of them may draw.
 #[derive(Clone, Copy, Debug)]
-pub enum Held<'a> {
+pub(crate) enum Held<'a> {
     /// Any nodes: they are alike, or nobody knows which they are.
     Any,
     /// These stretches of nodes, all under the cap of the job's operating point; with the table of all nodes.
@@ -104,7 +105,7 @@ impl World {
     }
 
     /// Jobs that run the applications of processors that were measured one by one: each node is one of them.
-    pub fn measured(node: Node, processors: &Arc<Processors>, assigned: Assignment) -> Self {
+    pub(crate) fn measured(node: Node, processors: &Arc<Processors>, assigned: Assignment) -> Self {
         let curved = |place| Curved::new(processors.clone(), place, node.highest);
         let measured: Vec<Curved> = (0..processors.applications().len()).map(curved).collect();
         let named = processors.applications().iter().zip(&measured);
@@ -116,7 +117,7 @@ impl World {
     }
 
     /// Jobs that run applications with tables of what they did.
-    pub fn profiled(
+    pub(crate) fn profiled(
         node: Node,
         parts: Parts,
         tables: Arc<[Arc<Table>]>,
@@ -146,27 +147,27 @@ impl World {
 
     /// The same, where it was measured what the nodes of some jobs drew together, by job: that is what they draw
     /// as they are asked for. The laws say how it changes with caps and sizes.
-    pub fn with_drawn(self, drawn: Vec<Option<Watts>>) -> Self {
+    pub(crate) fn with_drawn(self, drawn: Vec<Option<Watts>>) -> Self {
         World { drawn, ..self }
     }
 
     /// The configurations that each application was run in, where that is all that is known.
-    pub fn tables(&self) -> &Arc<[Arc<Table>]> {
+    pub(crate) fn tables(&self) -> &Arc<[Arc<Table>]> {
         &self.tables
     }
 
     /// What each node was measured to do, by application, where nodes were measured one by one.
-    pub fn curved(&self) -> &[Curved] {
+    pub(crate) fn curved(&self) -> &[Curved] {
         &self.measured
     }
 
     /// Whether it matters which nodes a job has.
-    pub fn minds_nodes(&self) -> bool {
+    pub(crate) fn minds_nodes(&self) -> bool {
         self.parts.are_unlike() || !self.measured.is_empty()
     }
 
     /// The table of this many nodes.
-    pub fn node_table(&self, nodes: u32) -> NodeTable {
+    pub(crate) fn node_table(&self, nodes: u32) -> NodeTable {
         NodeTable::new(&self.parts, nodes, self.applications.len())
     }
 
@@ -183,12 +184,12 @@ impl World {
     }
 
     /// The nodes.
-    pub fn node(&self) -> Node {
+    pub(crate) fn node(&self) -> Node {
         self.node
     }
 
     /// How the nodes differ.
-    pub fn parts(&self) -> &Parts {
+    pub(crate) fn parts(&self) -> &Parts {
         &self.parts
     }
 
@@ -208,7 +209,7 @@ impl World {
     }
 
     /// What happens to a job, which runs for `run_time` as it was asked for, when it runs like this.
-    pub fn outcome(
+    pub(crate) fn outcome(
         &self,
         id: JobId,
         job: &Job,

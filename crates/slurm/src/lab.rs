@@ -28,7 +28,7 @@ use crate::version::Version;
 
 mod files;
 pub mod layout;
-pub mod packages;
+pub(crate) mod packages;
 pub mod process;
 
 use layout::Layout;
@@ -250,11 +250,6 @@ impl Lab {
         self.layout.environment()
     }
 
-    /// The socket of the agent of a node, counted from 1.
-    pub fn agent_socket(&self, node: u32) -> PathBuf {
-        self.layout.node(node).join("socket")
-    }
-
     /// The emulated meter of a node, counted from 1.
     pub fn tree(&self, node: u32) -> PathBuf {
         self.layout.node(node).join("tree")
@@ -289,11 +284,6 @@ impl Lab {
             Member { name: wanted.name, pid }
         };
         Ok(self.wanted().into_iter().map(member).collect())
-    }
-
-    /// Whether every process runs.
-    pub fn is_up(&self) -> Result<bool, LabError> {
-        Ok(self.members()?.iter().all(|member| member.pid.is_some()))
     }
 
     /// Starts one process that does not run.

@@ -24,13 +24,13 @@ use crate::policy::{
 
 pub mod caps;
 mod ladders;
-pub mod recaps;
+pub(crate) mod recaps;
 mod settings;
 pub mod sizes;
 
-pub use caps::ByShare;
-pub use recaps::Recapped;
-pub use sizes::BySize;
+pub(crate) use caps::ByShare;
+pub(crate) use recaps::Recapped;
+pub(crate) use sizes::BySize;
 
 /// The parameters of the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
