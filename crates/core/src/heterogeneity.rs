@@ -12,6 +12,7 @@ use crate::units::{Joules, NodeId, Span, Watts};
 use crate::utility::Utilities;
 
 mod csv;
+#[doc(hidden)]
 pub mod essc;
 
 /// A site: what its machines can do, and what tasks are worth to it. Copies are cheap.

@@ -9,8 +9,11 @@ use std::fmt;
 
 use crate::units::{Span, Watts};
 
+#[doc(hidden)]
 pub mod cab;
+#[doc(hidden)]
 pub mod csv;
+#[doc(hidden)]
 pub mod fit;
 pub mod gears;
 pub mod measured;

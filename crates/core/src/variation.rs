@@ -6,10 +6,14 @@
 //! [`runs`] makes such a file of the runs that a site has logged, [`catalyst`] makes a machine up. Nobody here knows jobs, or who gets which processor:
 //! [`ptune`](crate::solve::ptune) decides that.
 
+#[doc(hidden)]
 pub mod catalyst;
+#[doc(hidden)]
 pub mod csv;
 pub mod curve;
+#[doc(hidden)]
 pub(crate) mod kin;
+#[doc(hidden)]
 pub mod runs;
 
 pub use curve::{Curve, CurveError, Ips, Knot};

@@ -17,22 +17,31 @@
 //! **The reference.** A job that gets what its user asks for, without a cap, takes the run time that the
 //! workload says. Every other time is that one times a factor ([`Pace`]).
 
+#[doc(hidden)]
 mod application;
+#[doc(hidden)]
 pub(crate) mod assignment;
+#[doc(hidden)]
 pub(crate) mod catalogue;
+#[doc(hidden)]
 pub(crate) mod law;
 mod names;
 mod nodes;
+#[doc(hidden)]
 mod pace;
 mod repertoire;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)]
 pub use application::{Application, Coupling};
+#[doc(hidden)]
 pub use assignment::{Assignment, Shape};
+#[doc(hidden)]
 pub use law::{Ask, Conditions, Law};
 pub use names::Names;
 pub(crate) use nodes::NodeTable;
+#[doc(hidden)]
 pub use pace::{Factor, Pace};
 pub use repertoire::{Profiles, Repertoire, Unsuited};
 
