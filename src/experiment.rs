@@ -2,8 +2,8 @@
 //!
 //! What is to be compared is written on the command line or in a file that can be kept under version control
 //! ([`file`](mod@file)). It is checked as a whole before anything runs ([`checked`]). Then each [`Cell`] is one run,
-//! on whatever core is free, or none if its result is in the [`cache`]; a policy that cannot run on a workload
-//! becomes a cell with the reason. [`ranking`] ranks the policies.
+//! on whatever core is free, or none if its result is in the `cache`; a policy that cannot run on a workload
+//! becomes a cell with the reason. `ranking` ranks the policies.
 
 use std::fmt;
 use std::ops::Range;

@@ -4,7 +4,7 @@
 //! the question of overprovisioning (T. Patki and others, "Exploring hardware overprovisioning in
 //! power-constrained, high performance computing", ICS 2013). A plan tries the same jobs under the same
 //! watts on more and more nodes, and then on the machine as it is under more and more watts. Both are
-//! experiments like any other; what comes of them is two [curves](Curve) and one [answer](advice).
+//! experiments like any other; what comes of them is two [curves](Curve) and one answer.
 
 use crate::budget::{Allowance, BudgetSpec, Limit};
 use crate::experiment::curve::{Curve, CurvePoint};

@@ -2,7 +2,7 @@
 //! emulated meter and an agent. For tests, demonstrations and documentation; nothing here is for production.
 //!
 //! Everything is in one folder: [`layout`] says what is where, [`process`] starts and stops processes by
-//! their identity, and [`packages`] installs Slurm where it is missing. The folder knows what was started
+//! their identity, and `packages` installs Slurm where it is missing. The folder knows what was started
 //! (`processes.json`), so that a later call stops exactly that. Two labs in two folders do not meet: each
 //! has its own key and ports that were free.
 //!

@@ -2,7 +2,7 @@
 //!
 //! - *caps*: a job that starts gets its share of the free watts ([`caps`]);
 //! - *sizes*: a job that starts gets the nodes and watts that cost it and everybody who waits least ([`sizes`]);
-//! - *recaps*: at each event the watts are shared out anew among all jobs that run ([`recaps`]);
+//! - *recaps*: at each event the watts are shared out anew among all jobs that run (`recaps`);
 //! - *resizes*: at each event nodes and watts are, by [PARM](super::parm)'s program, in which a job counts
 //!   for more the less is left of it.
 //!
