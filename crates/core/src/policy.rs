@@ -65,8 +65,7 @@ pub use external::ExternalSpec;
 pub use fcfs::Fcfs;
 pub use field::{Draws, Field, Unfit};
 pub use kind::{BuildContext, Parameter, PolicyError, PolicyKind};
-pub(crate) use order::Submission;
-pub use order::{Order, OrderSpec, OrderedBy, Predict};
+pub use order::{Order, OrderSpec, OrderedBy, Predict, Submission};
 #[doc(hidden)]
 pub use parm::{Parm, ParmSpec};
 pub(crate) use past_power::PowerForecast;
