@@ -2,8 +2,8 @@
 //!
 //! What is to be compared is written on the command line or in a file that can be kept under version control
 //! ([`file`](mod@file)). It is checked as a whole before anything runs ([`checked`]). Then each [`Cell`] is one run,
-//! on whatever core is free, or none if its result is in the [`cache`]; a policy that cannot run on a workload
-//! becomes a cell with the reason. [`ranking`] ranks the policies.
+//! on whatever core is free, or none if its result is in the `cache`; a policy that cannot run on a workload
+//! becomes a cell with the reason. `ranking` ranks the policies.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,25 +20,26 @@ use crate::tariff::TariffSpec;
 use crate::units::{Share, Span};
 use crate::workload::{RecordsCall, Source};
 
-pub mod assumptions;
-pub mod cache;
+pub(crate) mod assumptions;
+pub(crate) mod cache;
 pub mod checked;
-pub mod compared;
+pub(crate) mod compared;
 pub mod curve;
 pub mod estimate;
 pub mod file;
 pub mod gains;
 pub mod plan;
-pub mod ranking;
+pub(crate) mod ranking;
 pub mod recorded;
 pub mod results;
 pub mod run;
 pub mod stream;
 pub mod table;
 
-pub use checked::CheckedExperiment;
+pub(crate) use checked::CheckedExperiment;
 pub use ranking::Figure;
-pub use run::{CellOutcome, Tried};
+pub(crate) use run::CellOutcome;
+pub use run::Tried;
 
 pub(crate) use crate::parallel::all_cores;
 
@@ -93,21 +94,21 @@ pub struct Experiment {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named<T> {
     /// The value of the text.
-    pub value: T,
+    pub(crate) value: T,
     /// Where it was written.
-    pub place: Place,
+    pub(crate) place: Place,
 }
 
 impl<T> Named<T> {
     /// What an option of the command line says.
-    pub fn by_option(option: &'static str, value: T) -> Self {
+    pub(crate) fn by_option(option: &'static str, value: T) -> Self {
         Named { value, place: Place::Option(option) }
     }
 }
 
 /// Where a value was requested, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// It is the default.
     Default,
     /// By an option of the command line.
@@ -139,15 +140,15 @@ impl fmt::Display for Place {
 #[error("{place}")]
 pub struct ExperimentError {
     /// Where the value was requested.
-    pub place: Place,
+    pub(crate) place: Place,
     /// The reason.
     #[source]
-    pub why: Box<dyn std::error::Error + Send + Sync>,
+    pub(crate) why: Box<dyn std::error::Error + Send + Sync>,
 }
 
 impl Place {
     /// What is wrong here.
-    pub fn error(
+    pub(crate) fn error(
         &self,
         why: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> ExperimentError {
@@ -159,9 +160,9 @@ impl Place {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     /// The text as written.
-    pub text: String,
+    pub(crate) text: String,
     /// Its value.
-    pub source: Source,
+    pub(crate) source: Source,
 }
 
 impl FromStr for Load {
@@ -179,24 +180,24 @@ impl FromStr for Load {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Equipment {
     /// The text as written.
-    pub text: String,
+    pub(crate) text: String,
     /// Its value.
-    pub machine: Machine,
+    pub(crate) machine: Machine,
 }
 
 /// One run of an experiment, by the places of its parts in the lists of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The place of the workload in the experiment's list.
-    pub workload: usize,
+    pub(crate) workload: usize,
     /// Which number of nodes; 0 if only one is tried.
-    pub size: usize,
+    pub(crate) size: usize,
     /// The place of the budget in the experiment's list.
-    pub budget: usize,
+    pub(crate) budget: usize,
     /// The place of the policy in the experiment's list.
-    pub policy: usize,
+    pub(crate) policy: usize,
     /// The seed of everything random.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// The built-in workload under all policies and three budgets.
@@ -236,13 +237,13 @@ impl Default for Experiment {
 
 impl Experiment {
     /// How many seeds are tried by default.
-    pub const USUAL_SEEDS: u64 = 3;
+    pub(crate) const USUAL_SEEDS: u64 = 3;
 
     /// The most runs of an experiment; more are probably a mistake.
-    pub const MOST_CELLS: usize = 10_000_000;
+    const MOST_CELLS: usize = 10_000_000;
 
     /// All its runs.
-    pub fn cells(&self) -> Vec<Cell> {
+    pub(crate) fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for workload in 0..self.workloads.len() {
             for &seed in &self.seeds {
@@ -260,7 +261,7 @@ impl Experiment {
 
     /// What a workload is called in results: as it was written, but a file by its name alone, unless
     /// another one has the same. So results do not depend on where an experiment was started.
-    pub fn workload_name(&self, place: usize) -> String {
+    pub(crate) fn workload_name(&self, place: usize) -> String {
         let path = |load: &Named<Load>| match &load.value.source {
             Source::Log(path) => Some(path.clone()),
             // Unless it is written as a call, which says more.
@@ -274,7 +275,7 @@ impl Experiment {
     }
 
     /// What a budget is called in results, by the same rule.
-    pub fn budget_name(&self, place: usize) -> String {
+    pub(crate) fn budget_name(&self, place: usize) -> String {
         let path = |budget: &Named<BudgetSpec>| match &budget.value {
             BudgetSpec::File(path) => Some(path.clone()),
             _ => None,
@@ -285,18 +286,18 @@ impl Experiment {
 
     /// Whether the jobs of a workload run applications that have profiles: if profiles were named, or if it is
     /// made of such applications.
-    pub fn is_profiled(&self, workload: usize) -> bool {
+    fn is_profiled(&self, workload: usize) -> bool {
         self.profiles.is_some() || self.workloads[workload].value.source.needs_applications()
     }
 
     /// What the profiles are called, if there are any.
-    pub fn profiles_name(&self) -> &str {
+    fn profiles_name(&self) -> &str {
         let named = self.profiles.as_deref().or(self.usual_profiles.as_deref());
         named.unwrap_or("profiles")
     }
 
     /// Whether profiles are asked for at all.
-    pub fn needs_profiles(&self) -> bool {
+    pub(crate) fn needs_profiles(&self) -> bool {
         self.profiles.is_some()
             || self.workloads.iter().any(|load| load.value.source.needs_applications())
     }

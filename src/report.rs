@@ -20,7 +20,7 @@ mod over_seeds;
 mod palette;
 #[cfg(feature = "parquet")]
 mod parquet;
-pub mod pictures;
+pub(crate) mod pictures;
 mod plot;
 mod power;
 mod ranking;
@@ -31,30 +31,32 @@ mod tasks;
 mod units;
 mod versioned;
 
-pub use caps::write_caps;
-pub use cases::Absent;
-pub use changes::write_changes;
-pub use columns::{Side, columns};
+pub(crate) use caps::write_caps;
+pub(crate) use cases::Absent;
+pub(crate) use changes::write_changes;
+pub(crate) use columns::{Side, columns};
 pub use facts::Facts;
-pub use feeds::{write_feeds, write_nodes};
-pub use files::{Format, ReportError, make_folder, write_folder, write_pictures, write_whole};
-pub use job_waits::{JobFacts, WaitColumn, write_job_waits};
+pub(crate) use feeds::{write_feeds, write_nodes};
+pub(crate) use files::{Format, make_folder, write_folder, write_pictures};
+pub use files::{ReportError, write_whole};
+pub(crate) use job_waits::{JobFacts, WaitColumn, write_job_waits};
 pub use jobs::write_jobs;
-pub use over_seeds::OverSeeds;
-pub use palette::Palette;
+pub(crate) use over_seeds::OverSeeds;
+pub(crate) use palette::Palette;
 #[cfg(feature = "parquet")]
-pub use parquet::write_parquet;
-pub use pictures::{Course, HeatMap, Picture, course, heat_map};
-pub use plot::{Point, Spread, boxes, plot};
-pub use power::write_power;
+pub(crate) use parquet::write_parquet;
+pub(crate) use pictures::{Course, HeatMap, Picture, course, heat_map};
+pub(crate) use plot::{Point, Spread, boxes, plot};
+pub(crate) use power::write_power;
+pub(crate) use ranking::RankedBy;
 pub(crate) use ranking::undone;
-pub use ranking::{RankedBy, ranking};
-pub use schedule::write_schedule;
-pub use summary::{none_ran, summary_facts};
-pub use tables::{
-    Cells, Table, caps_table, changes_table, feeds_table, jobs_table, nodes_table, power_table,
-    workload_table,
+pub(crate) use schedule::write_schedule;
+pub(crate) use summary::none_ran;
+pub use summary::summary_facts;
+pub use tables::{Cells, Table};
+pub(crate) use tables::{
+    caps_table, changes_table, feeds_table, jobs_table, nodes_table, power_table, workload_table,
 };
-pub use tasks::write_tasks;
-pub use units::{human_energy, human_mass, human_power, human_time, prefix, time_unit};
-pub use versioned::{FORMAT, Versioned};
+pub(crate) use tasks::write_tasks;
+pub(crate) use units::{human_energy, human_mass, human_power, human_time, prefix, time_unit};
+pub(crate) use versioned::{FORMAT, Versioned};

@@ -5,7 +5,7 @@ use crate::prepared;
 use crate::workload::Source;
 
 /// What is assumed in these runs, a sentence for each thing.
-pub fn assumptions(checked: &CheckedExperiment<'_>) -> Vec<String> {
+pub(crate) fn assumptions(checked: &CheckedExperiment<'_>) -> Vec<String> {
     let experiment = checked.experiment;
     let mut said: Vec<String> = Vec::new();
     let has_one = experiment.workloads.len() == 1;

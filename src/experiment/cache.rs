@@ -18,24 +18,24 @@ use sha2::{Digest as _, Sha256};
 
 /// A folder of results.
 #[derive(Clone, Debug)]
-pub struct Cache {
+pub(crate) struct Cache {
     folder: PathBuf,
     program: String,
 }
 
 /// What a result depends on, as a hash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key(String);
+pub(crate) struct Key(String);
 
 impl Cache {
     /// The results in a folder that were made by this program: results of another one, an older
     /// version say, are not found.
-    pub fn new(folder: PathBuf, program: impl Into<String>) -> Self {
+    pub(crate) fn new(folder: PathBuf, program: impl Into<String>) -> Self {
         Cache { folder, program: program.into() }
     }
 
     /// The name of a result that depends on all this, and on the program.
-    pub fn key(&self, parts: &[&dyn Hashed]) -> Key {
+    pub(crate) fn key(&self, parts: &[&dyn Hashed]) -> Key {
         let mut content = Content::default();
         content.add(&[&self.program]);
         content.add(parts);
@@ -43,7 +43,7 @@ impl Cache {
     }
 
     /// The result of this name, if it is there and whole.
-    pub fn find<T: for<'a> Deserialize<'a>>(&self, key: &Key) -> Option<T> {
+    pub(crate) fn find<T: for<'a> Deserialize<'a>>(&self, key: &Key) -> Option<T> {
         let entry = fs::read_to_string(self.path(key)).ok()?;
         let (seal, content) = entry.split_once('\n')?;
         if seal != seal_of(key, content) {
@@ -53,7 +53,7 @@ impl Cache {
     }
 
     /// Keeps a result.
-    pub fn keep<T: Serialize>(&self, key: &Key, result: &T) -> io::Result<()> {
+    pub(crate) fn keep<T: Serialize>(&self, key: &Key, result: &T) -> io::Result<()> {
         // Others may write the same entry at the same time: threads, and programs on this machine or on another one that
         // shares the folder. A process number is not unique among machines, so the name is a random one.
         let path = self.path(key);
@@ -86,7 +86,7 @@ fn seal_of(key: &Key, text: &str) -> String {
 }
 
 /// What can be a part of a key. Every type that can be hashed is.
-pub trait Hashed {
+pub(crate) trait Hashed {
     /// Adds the value to a key's content.
     fn hash_into(&self, content: &mut Content);
 }
@@ -100,16 +100,16 @@ impl<T: Hash + ?Sized> Hashed for T {
 /// Content on its way to a hash. It takes whatever can be hashed, so that large lists need not be
 /// written as text first.
 #[derive(Default)]
-pub struct Content(Sha256);
+pub(crate) struct Content(Sha256);
 
 impl Content {
     /// Adds values, in their order.
-    pub fn add(&mut self, parts: &[&dyn Hashed]) {
+    pub(crate) fn add(&mut self, parts: &[&dyn Hashed]) {
         parts.iter().for_each(|part| part.hash_into(self));
     }
 
     /// The hash of all that was added, in hexadecimal digits.
-    pub fn hex(self) -> String {
+    pub(crate) fn hex(self) -> String {
         self.0.finalize().iter().fold(String::new(), |mut text, byte| {
             // Writing to a string does not fail.
             let _ = write!(text, "{byte:02x}");

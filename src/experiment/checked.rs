@@ -26,9 +26,9 @@ use crate::workload::{SourceDefaults, Workload};
 use crate::world::{Names, Repertoire};
 
 /// An experiment in which nothing is wrong.
-pub struct CheckedExperiment<'a> {
+pub(crate) struct CheckedExperiment<'a> {
     /// The requested value.
-    pub experiment: &'a Experiment,
+    pub(crate) experiment: &'a Experiment,
     /// The applications that have profiles.
     profiled: Repertoire,
     usual: UsualTimes,
@@ -97,7 +97,7 @@ pub(super) fn repeated<T: PartialEq>(items: &[T]) -> Option<&T> {
 impl<'a> CheckedExperiment<'a> {
     /// Checks an experiment: reads every workload once, and works out what each budget means.
     /// `profiles` are by the number of the application.
-    pub fn new(
+    pub(crate) fn new(
         experiment: &'a Experiment,
         profiles: &'a [Profile],
     ) -> Result<Self, ExperimentError> {
@@ -138,17 +138,17 @@ impl<'a> CheckedExperiment<'a> {
     }
 
     /// All runs, in the order of their results.
-    pub fn cells(&self) -> &[Cell] {
+    pub(crate) fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
     /// The machine of a workload, with the nodes it has in these cells.
-    pub fn machine(&self, workload: usize, size: usize) -> &Machine {
+    pub(crate) fn machine(&self, workload: usize, size: usize) -> &Machine {
         &self.platforms[workload].sizes[size]
     }
 
     /// What a budget amounts to for a workload, if it is one limit.
-    pub fn limit(&self, workload: usize, budget: usize) -> Option<Watts> {
+    pub(crate) fn limit(&self, workload: usize, budget: usize) -> Option<Watts> {
         let budget = &self.platforms[workload].budgets[budget];
         let begin = Instant::ZERO;
         let is_one = budget.is_limited() && budget.changes_after(begin).is_empty();
@@ -156,7 +156,7 @@ impl<'a> CheckedExperiment<'a> {
     }
 
     /// The currency of all costs, if anything has a price.
-    pub fn currency(&self) -> Option<Currency> {
+    pub(crate) fn currency(&self) -> Option<Currency> {
         self.platforms.iter().find_map(|platform| platform.tariff.currency())
     }
 
@@ -177,7 +177,7 @@ impl<'a> CheckedExperiment<'a> {
 
     /// The same runs with figures for the parts of the time that another experiment has under its first budget. What
     /// happens in its cuts can then be compared with what happens at those times without them.
-    pub fn measured_with(mut self, other: &CheckedExperiment<'_>) -> Result<Self, String> {
+    pub(crate) fn measured_with(mut self, other: &CheckedExperiment<'_>) -> Result<Self, String> {
         for (workload, platform) in self.platforms.iter_mut().enumerate() {
             let seed = other.experiment.seeds.first().copied().unwrap_or(1);
             let cell = Cell { workload, size: 0, budget: 0, policy: 0, seed };
@@ -188,17 +188,17 @@ impl<'a> CheckedExperiment<'a> {
     }
 
     /// A budget as it is for a workload.
-    pub fn budget(&self, workload: usize, budget: usize) -> &Budget {
+    pub(crate) fn budget(&self, workload: usize, budget: usize) -> &Budget {
         &self.platforms[workload].budgets[budget]
     }
 
     /// The dates of a workload, as far as they are known.
-    pub fn dates(&self, workload: usize) -> &RunDates {
+    pub(crate) fn dates(&self, workload: usize) -> &RunDates {
         &self.platforms[workload].dates
     }
 
     /// The jobs of a workload with the first seed, on whole nodes of its machine.
-    pub fn jobs(&self, workload: usize) -> Result<Workload, String> {
+    pub(crate) fn jobs(&self, workload: usize) -> Result<Workload, String> {
         let seed = self.experiment.seeds.first().copied().unwrap_or(1);
         let mut jobs = self.draw(workload, seed).map_err(|why| why.to_string())?;
         jobs.pack_processors(self.platforms[workload].machine.processors_per_node);
@@ -206,17 +206,17 @@ impl<'a> CheckedExperiment<'a> {
     }
 
     /// What the jobs of a workload ask of its machine, with the first seed.
-    pub fn demand(&self, workload: usize) -> Demand {
+    pub(crate) fn demand(&self, workload: usize) -> Demand {
         self.platforms[workload].demand
     }
 
     /// What a reader should know of where the jobs of a workload come from, and their machine if nobody named one.
-    pub fn remarks(&self, workload: usize) -> &[String] {
+    pub(crate) fn remarks(&self, workload: usize) -> &[String] {
         &self.platforms[workload].remarks
     }
 
     /// What is more likely a mistake than a plan, and what a reader should know of the jobs, a sentence for each thing.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let budgets = &self.experiment.budgets;
         let mut said: Vec<String> =
             budgets.iter().flat_map(|budget| budget.value.doubts()).collect();
@@ -259,7 +259,7 @@ impl<'a> CheckedExperiment<'a> {
     }
 
     /// What a policy makes use of: what it wants, as far as that is allowed.
-    pub fn freedoms(&self, policy: usize) -> Freedoms {
+    pub(crate) fn freedoms(&self, policy: usize) -> Freedoms {
         self.experiment.policies[policy].wants() & self.experiment.rules.allow
     }
 

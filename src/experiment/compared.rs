@@ -10,49 +10,49 @@ use crate::metrics::WaitFigures;
 use crate::report::digest::{Digest, RAN};
 
 /// Runs of the same jobs, each by a name, of which one is what the others are compared with.
-pub struct Runs<'a> {
+pub(crate) struct Runs<'a> {
     /// The runs.
-    pub all: Vec<(&'a str, &'a Digest)>,
+    pub(crate) all: Vec<(&'a str, &'a Digest)>,
     /// The place of the run that the others are compared with.
-    pub before: usize,
+    pub(crate) before: usize,
     /// The place of the run that is asked about, if it is there.
-    pub after: Option<usize>,
+    pub(crate) after: Option<usize>,
 }
 
 /// How long some jobs wait in each run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Compared {
+pub(crate) struct Compared {
     /// What the jobs have in common.
-    pub name: String,
+    pub(crate) name: String,
     /// Their number.
-    pub jobs: u64,
+    pub(crate) jobs: u64,
     /// Of those, jobs that ran both before and after: the next three figures are theirs.
-    pub compared: u64,
+    pub(crate) compared: u64,
     /// Their mean wait before.
-    pub before_mean_wait_s: Option<f64>,
+    pub(crate) before_mean_wait_s: Option<f64>,
     /// Their mean wait after.
-    pub after_mean_wait_s: Option<f64>,
+    pub(crate) after_mean_wait_s: Option<f64>,
     /// By how much that is longer.
-    pub difference_s: Option<f64>,
+    pub(crate) difference_s: Option<f64>,
     /// Jobs that ran before, and not after.
-    pub not_run: u64,
+    pub(crate) not_run: u64,
     /// The same jobs in each run.
     pub runs: Vec<InRun>,
 }
 
 /// How long some jobs wait in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct InRun {
+pub(crate) struct InRun {
     /// Which run.
-    pub what: String,
+    pub(crate) what: String,
     /// How many of them ran.
-    pub ran: u64,
+    pub(crate) ran: u64,
     /// Their mean wait.
-    pub mean_wait_s: Option<f64>,
+    pub(crate) mean_wait_s: Option<f64>,
     /// The shortest wait that no more than five of a hundred exceed.
-    pub p95_wait_s: Option<f64>,
+    p95_wait_s: Option<f64>,
     /// By how much those that also ran before wait longer in the mean.
-    pub difference_s: Option<f64>,
+    pub(crate) difference_s: Option<f64>,
 }
 
 /// The waits of jobs that ran in two runs, in milliseconds.
@@ -94,7 +94,7 @@ impl Runs<'_> {
     }
 
     /// Some jobs in all runs, by their places.
-    pub fn compare(&self, name: String, jobs: &[usize]) -> Compared {
+    pub(crate) fn compare(&self, name: String, jobs: &[usize]) -> Compared {
         let pairs = self.after.map(|after| self.pairs(after, jobs)).unwrap_or_default();
         let ran_before = jobs.iter().filter(|job| self.wait(self.before, **job).is_some()).count();
         let in_run = |(run, (what, _)): (usize, &(&str, &Digest))| {
@@ -125,7 +125,7 @@ impl Runs<'_> {
 
     /// Jobs by the number of what they have in common, those first who wait longest because of it, all of them
     /// together; the jobs that are in none come last.
-    pub fn compare_by(
+    pub(crate) fn compare_by(
         &self,
         of_jobs: &[Option<u32>],
         name: impl Fn(Option<u32>) -> String,

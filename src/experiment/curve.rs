@@ -13,35 +13,35 @@ use crate::experiment::ranking::Spread;
 
 /// A point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct CurvePoint {
+pub(crate) struct CurvePoint {
     /// How much of the quantity.
-    pub at: f64,
+    pub(crate) at: f64,
     /// What the figure is there; the lower the better. None if no job ran.
-    pub figure: Option<Spread>,
+    pub(crate) figure: Option<Spread>,
     /// Jobs that were not completed.
-    pub undone: f64,
+    pub(crate) undone: f64,
 }
 
 /// A figure along a quantity, in growing order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
     /// The points of the curve, in the order of their budgets.
-    pub points: Vec<CurvePoint>,
+    pub(crate) points: Vec<CurvePoint>,
     /// The place of its knee, if it has one.
-    pub knee: Option<usize>,
+    pub(crate) knee: Option<usize>,
     /// The place of the first point that is good enough, if there is any to choose.
-    pub enough: Option<usize>,
+    pub(crate) enough: Option<usize>,
 }
 
 /// So far from the straight line, as a share of the axis, a knee has to be.
 const BEND: f64 = 0.1;
 
 /// So much worse than the best, as a share of it, is still good enough.
-pub const TOLERANCE: f64 = 0.05;
+pub(crate) const TOLERANCE: f64 = 0.05;
 
 impl Curve {
     /// A curve through these points.
-    pub fn through(mut points: Vec<CurvePoint>) -> Self {
+    pub(crate) fn through(mut points: Vec<CurvePoint>) -> Self {
         points.sort_by(|one, other| one.at.total_cmp(&other.at));
         let mut curve = Curve { points, knee: None, enough: None };
         let comparable = curve.comparable();
@@ -55,28 +55,28 @@ impl Curve {
     }
 
     /// The same curve up to this much of the quantity: the places of its points stay the same.
-    pub fn up_to(&self, most: f64) -> Self {
+    pub(crate) fn up_to(&self, most: f64) -> Self {
         Curve::through(self.points.iter().filter(|point| point.at <= most).copied().collect())
     }
 
     /// The place to choose: the knee, or what is enough if that is less or there is no knee.
-    pub fn recommended(&self) -> Option<usize> {
+    pub(crate) fn recommended(&self) -> Option<usize> {
         self.knee.into_iter().chain(self.enough).min()
     }
 
     /// The fewest jobs that are left undone anywhere.
-    pub fn fewest_undone(&self) -> f64 {
+    fn fewest_undone(&self) -> f64 {
         self.points.iter().map(|point| point.undone).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether a point completes as many jobs as any.
-    pub fn is_comparable(&self, place: usize) -> bool {
+    pub(crate) fn is_comparable(&self, place: usize) -> bool {
         let point = &self.points[place];
         point.figure.is_some() && point.undone <= self.fewest_undone()
     }
 
     /// Whether the figure is better at any point after this one that can be compared.
-    pub fn gains_after(&self, place: usize) -> bool {
+    pub(crate) fn gains_after(&self, place: usize) -> bool {
         let comparable = self.comparable();
         let here = comparable.iter().find(|point| point.0 == place).map(|point| point.2);
         let after = comparable.iter().filter(|point| point.0 > place);

@@ -44,7 +44,7 @@ pub struct Estimate {
 
 /// How long it will take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub(crate) enum Left {
     /// A run of everything that is left was measured.
     About(Duration),
     /// Something is left of which nobody knows what it costs.
@@ -63,7 +63,7 @@ impl fmt::Display for Left {
 
 impl Estimate {
     /// Nothing is done yet of these runs, on this many threads.
-    pub fn new<'a>(cells: impl IntoIterator<Item = &'a Cell>, threads: usize) -> Self {
+    pub(crate) fn new<'a>(cells: impl IntoIterator<Item = &'a Cell>, threads: usize) -> Self {
         let mut kinds = BTreeMap::<Kind, Known>::new();
         for cell in cells {
             kinds.entry(kind(cell)).or_default().left += 1;
@@ -73,14 +73,14 @@ impl Estimate {
     }
 
     /// A run begins.
-    pub fn begun(&mut self, cell: &Cell, now: Duration) {
+    pub(crate) fn begun(&mut self, cell: &Cell, now: Duration) {
         let known = self.kinds.entry(kind(cell)).or_default();
         known.left = known.left.saturating_sub(1);
         self.underway.push((*cell, now));
     }
 
     /// A run is done. One whose result was known says nothing of what the others take.
-    pub fn done(&mut self, tried: &Tried, now: Duration) {
+    pub(crate) fn done(&mut self, tried: &Tried, now: Duration) {
         let Some(place) = self.underway.iter().position(|(cell, _)| *cell == tried.cell) else {
             return;
         };
@@ -109,7 +109,7 @@ impl Estimate {
     }
 
     /// How long all that is left takes; nobody knows before the first run is done.
-    pub fn left(&self, now: Duration) -> Option<Left> {
+    pub(crate) fn left(&self, now: Duration) -> Option<Left> {
         let expected = |kind: Kind| {
             let measured = self.kinds.get(&kind).and_then(Known::mean);
             Some((measured.or_else(|| self.mean_of_others(kind))?, measured.is_some()))

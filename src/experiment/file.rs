@@ -129,7 +129,7 @@ pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
 }
 
 /// Reads an experiment with other partitions than it names, if some are given.
-pub fn read_with(path: &Path, partitions: &[String]) -> Result<Experiment, ExperimentError> {
+pub(crate) fn read_with(path: &Path, partitions: &[String]) -> Result<Experiment, ExperimentError> {
     let whole = Place::File(path.to_owned());
     let text = text::read_whole(path).map_err(|error| whole.error(error))?;
     parse(&text, path, partitions)
@@ -309,7 +309,7 @@ impl Reader<'_> {
 }
 
 /// Reads the share of a budget that is kept back.
-pub fn parse_guard(text: &str) -> Result<Share, AnyError> {
+pub(crate) fn parse_guard(text: &str) -> Result<Share, AnyError> {
     let share: Share = text.parse()?;
     match share < Share::WHOLE {
         true => Ok(share),
@@ -318,7 +318,7 @@ pub fn parse_guard(text: &str) -> Result<Share, AnyError> {
 }
 
 /// Reads the threshold of the bounded slowdown: a number of seconds, or a length of time with its unit.
-pub fn parse_threshold(text: &str) -> Result<Span, AnyError> {
+pub(crate) fn parse_threshold(text: &str) -> Result<Span, AnyError> {
     let span = match parse_decimal(text.trim(), 1000) {
         Ok(millis) => Span::from_millis(millis),
         Err(_) => parse_length(text)?,
@@ -333,7 +333,7 @@ pub fn parse_threshold(text: &str) -> Result<Span, AnyError> {
 }
 
 /// The experiment as a file that can be read again from any folder.
-pub fn write(experiment: &Experiment) -> String {
+pub(crate) fn write(experiment: &Experiment) -> String {
     let mut text = String::new();
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let mut line = |key: &str, value: String| {

@@ -15,35 +15,35 @@ use crate::prepared::Rules;
 use crate::report::html::Aside;
 
 /// Beliefs from the plainest to the exact one.
-pub const BELIEFS: [Believe; 3] = [Believe::Rated, Believe::Published, Believe::Exact];
+pub(crate) const BELIEFS: [Believe; 3] = [Believe::Rated, Believe::Published, Believe::Exact];
 
 /// What freedoms and knowledge buy on one workload.
 #[derive(Clone, Debug)]
-pub struct Gains {
+pub(crate) struct Gains {
     /// Which workload,
-    pub workload: usize,
+    pub(crate) workload: usize,
     /// and which budget.
-    pub budget: usize,
+    pub(crate) budget: usize,
     /// What is allowed, one freedom more at a time; nothing at first.
-    pub steps: Vec<Freedoms>,
+    pub(crate) steps: Vec<Freedoms>,
     /// One row for each policy.
-    pub rows: Vec<Gain>,
+    pub(crate) rows: Vec<Gain>,
 }
 
 /// What one policy makes of it.
 #[derive(Clone, Debug)]
-pub struct Gain {
+pub(crate) struct Gain {
     /// The place of the policy in the experiment's list.
-    pub policy: usize,
+    pub(crate) policy: usize,
     /// With each freedom more.
-    pub by_freedom: Vec<Step>,
+    pub(crate) by_freedom: Vec<Step>,
     /// With each belief.
-    pub by_belief: [Option<Value>; BELIEFS.len()],
+    pub(crate) by_belief: [Option<Value>; BELIEFS.len()],
 }
 
 /// What one freedom more is to a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     /// It cannot run yet.
     NotYet,
     /// It has no use for it.
@@ -54,16 +54,16 @@ pub enum Step {
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Value {
+pub(crate) struct Value {
     /// The figure that policies are ranked by.
-    pub figure: Option<f64>,
+    pub(crate) figure: Option<f64>,
     /// How many jobs did not complete.
-    pub undone: u64,
+    pub(crate) undone: u64,
 }
 
 impl Gain {
     /// The figures over the freedoms, as far as it runs; what it has no use for changes nothing.
-    pub fn course(&self) -> Vec<Option<Value>> {
+    pub(crate) fn course(&self) -> Vec<Option<Value>> {
         let mut last = None;
         let each = self.by_freedom.iter().map(|step| {
             if let Step::Comes(value) = step {
@@ -77,7 +77,7 @@ impl Gain {
 
 /// Works them out for every workload that has a budget. `run` runs an
 /// experiment.
-pub fn gains<E>(
+pub(crate) fn gains<E>(
     checked: &CheckedExperiment<'_>,
     mut run: impl FnMut(&Experiment) -> Result<Vec<Tried>, E>,
 ) -> Result<Vec<Gains>, E> {
@@ -190,7 +190,7 @@ impl Gains {
     }
 
     /// What a freedom buys.
-    pub fn freedoms(&self, checked: &CheckedExperiment<'_>) -> Aside {
+    pub(crate) fn freedoms(&self, checked: &CheckedExperiment<'_>) -> Aside {
         let mut headings = vec!["policy".to_owned(), "as asked".to_owned()];
         headings.extend(self.steps.windows(2).map(|two| format!("+{}", two[1] - two[0])));
         Aside {
@@ -216,7 +216,7 @@ impl Gains {
     }
 
     /// What knowledge buys.
-    pub fn beliefs(&self, checked: &CheckedExperiment<'_>) -> Aside {
+    pub(crate) fn beliefs(&self, checked: &CheckedExperiment<'_>) -> Aside {
         let mut headings = vec!["policy".to_owned()];
         headings.extend(BELIEFS.map(|believe| believe.to_string()));
         let by = checked.experiment.rank_by;

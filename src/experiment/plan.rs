@@ -4,7 +4,7 @@
 //! the question of overprovisioning (T. Patki and others, "Exploring hardware overprovisioning in
 //! power-constrained, high performance computing", ICS 2013). A plan tries the same jobs under the same
 //! watts on more and more nodes, and then on the machine as it is under more and more watts. Both are
-//! experiments like any other; what comes of them is two [curves](Curve) and one [answer](advice).
+//! experiments like any other; what comes of them is two [curves](Curve) and one answer.
 
 use crate::budget::{Allowance, BudgetSpec, Limit};
 use crate::experiment::curve::{Curve, CurvePoint};
@@ -14,7 +14,7 @@ use crate::experiment::{Experiment, Figure, Named, Place};
 use crate::machine::Machine;
 use crate::units::{Share, Watts};
 
-pub mod advice;
+pub(crate) mod advice;
 pub mod cost;
 pub mod map;
 
@@ -26,16 +26,16 @@ const BUDGETS: [u32; 8] = [30, 40, 50, 60, 70, 80, 90, 100];
 
 /// The question: a machine and a feed.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub(crate) struct Question {
     /// The machine as it is.
-    pub machine: Machine,
+    pub(crate) machine: Machine,
     /// What it may draw.
-    pub limit: Watts,
+    pub(crate) limit: Watts,
 }
 
 impl Question {
     /// As many nodes as the feed runs at full power; at least one.
-    pub fn fed(&self) -> u32 {
+    pub(crate) fn fed(&self) -> u32 {
         let left = self.limit.saturating_sub(self.machine.base_power).milliwatts();
         let fed = left / self.machine.node_power.milliwatts().max(1);
         u32::try_from(fed).unwrap_or(u32::MAX).clamp(1, Machine::MOST_NODES)
@@ -43,7 +43,7 @@ impl Question {
 
     /// The numbers of nodes to try: from those that are fed at full power to five times as many,
     /// and those of the machine.
-    pub fn sizes(&self) -> Vec<u32> {
+    pub(crate) fn sizes(&self) -> Vec<u32> {
         let most = u64::from(Machine::MOST_NODES);
         let scaled = |part: u64| (u64::from(self.fed()) * part / 100).clamp(1, most) as u32;
         let mut sizes: Vec<u32> = NODES.into_iter().map(scaled).collect();
@@ -61,7 +61,7 @@ impl Question {
 
     /// The budgets to try: shares of what the machine draws at most, and the one that was asked
     /// about. Those that leave nothing for jobs are none.
-    pub fn limits(&self) -> Vec<Watts> {
+    pub(crate) fn limits(&self) -> Vec<Watts> {
         let share = |percent| Limit::Share(Share::percent(percent)).on(&self.machine).ok();
         let mut limits: Vec<Watts> = BUDGETS.into_iter().filter_map(share).collect();
         limits.push(self.limit);
@@ -71,7 +71,7 @@ impl Question {
     }
 
     /// The experiment that asks about nodes; `jobs` says all the rest.
-    pub fn by_nodes(&self, jobs: &Experiment) -> Experiment {
+    pub(crate) fn by_nodes(&self, jobs: &Experiment) -> Experiment {
         let named = |value| Named { value, place: Place::Default };
         Experiment {
             nodes: self.sizes().into_iter().map(named).collect(),
@@ -81,7 +81,7 @@ impl Question {
     }
 
     /// The experiment that asks about the budget.
-    pub fn by_budget(&self, jobs: &Experiment) -> Experiment {
+    pub(crate) fn by_budget(&self, jobs: &Experiment) -> Experiment {
         let budgets = self.limits().into_iter().map(budget).collect();
         Experiment { nodes: Vec::new(), budgets, ..jobs.clone() }
     }
@@ -114,7 +114,11 @@ pub fn curve(results: &Results, at: impl Fn(&Cellwise) -> f64) -> (Curve, Option
 
 /// What power costs for a year at each point of the curve over the nodes of an experiment: the mean over seeds, where
 /// it is known.
-pub fn power_costs(experiment: &Experiment, results: &Results, curve: &Curve) -> Vec<Option<f64>> {
+pub(crate) fn power_costs(
+    experiment: &Experiment,
+    results: &Results,
+    curve: &Curve,
+) -> Vec<Option<f64>> {
     let cost = |tried: &Tried| cost::power_of_year(tried.outcome.summary()?, &experiment.tariff);
     let of_point = |point: &CurvePoint| {
         let size = experiment.nodes.iter().position(|nodes| f64::from(nodes.value) == point.at)?;
@@ -127,9 +131,9 @@ pub fn power_costs(experiment: &Experiment, results: &Results, curve: &Curve) ->
 /// Where a point of a curve is among the cells.
 pub struct Cellwise {
     /// Which number of nodes.
-    pub size: usize,
+    pub(crate) size: usize,
     /// The place of the budget in the experiment's list.
-    pub budget: usize,
+    pub(crate) budget: usize,
 }
 
 #[cfg(test)]

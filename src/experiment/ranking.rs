@@ -14,7 +14,7 @@ use crate::metrics::Summary;
 use crate::report::RankedBy;
 
 /// A value over several seeds.
-pub use crate::report::OverSeeds as Spread;
+pub(crate) use crate::report::OverSeeds as Spread;
 
 /// A figure by which policies can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 10] = [
+    pub(crate) const ALL: [Figure; 10] = [
         Figure::Turnaround,
         Figure::Wait,
         Figure::P99Wait,
@@ -59,7 +59,7 @@ impl Figure {
     ];
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Figure::Turnaround => "turnaround",
             Figure::Wait => "wait",
@@ -75,7 +75,7 @@ impl Figure {
     }
 
     /// The figure of a run, if it has one.
-    pub fn of(self, summary: &Summary) -> Option<f64> {
+    pub(crate) fn of(self, summary: &Summary) -> Option<f64> {
         match self {
             Figure::Turnaround => summary.mean_turnaround_s,
             Figure::Wait => summary.mean_wait_s,
@@ -91,7 +91,7 @@ impl Figure {
     }
 
     /// As what a page ranks by: less is better.
-    pub fn ranked_by(self) -> RankedBy {
+    pub(crate) fn ranked_by(self) -> RankedBy {
         let cost: fn(&Summary) -> Option<f64> = match self {
             Figure::Turnaround => |summary| Figure::Turnaround.of(summary),
             Figure::Wait => |summary| Figure::Wait.of(summary),
@@ -108,7 +108,7 @@ impl Figure {
     }
 
     /// The better of two values comes first.
-    pub fn order(self, one: f64, other: f64) -> Ordering {
+    pub(crate) fn order(self, one: f64, other: f64) -> Ordering {
         match self {
             Figure::Utilisation => other.total_cmp(&one),
             _ => one.total_cmp(&other),
@@ -134,37 +134,37 @@ impl FromStr for Figure {
 
 /// The policies on one workload, one number of nodes and one budget.
 #[derive(Clone, Debug)]
-pub struct Ranking {
+pub(crate) struct Ranking {
     /// Where: the cell of any of them.
-    pub cell: Cell,
+    pub(crate) cell: Cell,
     /// Those that ran, the best first.
-    pub rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     /// Those that cannot run there, and why.
-    pub cannot: Vec<(usize, String)>,
+    pub(crate) cannot: Vec<(usize, String)>,
 }
 
 /// A policy over all seeds.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// The place of the policy in the experiment's list.
-    pub policy: usize,
+    pub(crate) policy: usize,
     /// How often it ran.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// How many jobs there were.
     pub jobs: Spread,
     /// How many of them did not complete: turned away, killed, given up or left waiting.
     pub undone: Spread,
     /// How many jobs were killed because the policy believed that they would take less time; the mean.
-    pub killed_by_belief: f64,
+    pub(crate) killed_by_belief: f64,
     /// The share of the time in which more was drawn than the budget allows; the mean.
-    pub over_budget: f64,
+    pub(crate) over_budget: f64,
     /// Each figure of [`Figure::ALL`], and whether it is the best.
     pub figures: [Option<(Spread, bool)>; Figure::ALL.len()],
 }
 
 impl Row {
     /// One of its figures.
-    pub fn figure(&self, figure: Figure) -> Option<(Spread, bool)> {
+    pub(crate) fn figure(&self, figure: Figure) -> Option<(Spread, bool)> {
         let place = Figure::ALL.iter().position(|other| *other == figure)?;
         self.figures[place]
     }
@@ -191,7 +191,7 @@ impl Row {
 }
 
 /// The rankings of all workloads, numbers of nodes and budgets, in this order, by a figure.
-pub fn rankings(tried: &[Tried], by: Figure) -> Vec<Ranking> {
+pub(crate) fn rankings(tried: &[Tried], by: Figure) -> Vec<Ranking> {
     let place = |cell: &Cell| (cell.workload, cell.size, cell.budget);
     let mut sorted: Vec<&Tried> = tried.iter().collect();
     sorted.sort_by_key(|tried| (place(&tried.cell), tried.cell.policy, tried.cell.seed));
@@ -248,7 +248,7 @@ fn mark_best(rows: &mut [Row]) {
 
 impl CheckedExperiment<'_> {
     /// The policies in order, for each workload, number of nodes and budget.
-    pub fn rankings(&self, tried: &[Tried]) -> Vec<Ranking> {
+    pub(crate) fn rankings(&self, tried: &[Tried]) -> Vec<Ranking> {
         rankings(tried, self.experiment.rank_by)
     }
 }

@@ -8,22 +8,22 @@ use crate::sim::Recorded;
 
 /// A log as it was.
 #[derive(Clone, Debug)]
-pub struct RecordedRun {
+pub(crate) struct RecordedRun {
     /// Its figures, and what pictures need: those of the jobs of which it is known when they started.
-    pub digest: Digest,
+    pub(crate) digest: Digest,
     /// Jobs of which the log does not say when they started. They are left out, with what they drew.
-    pub start_unknown: u64,
+    pub(crate) start_unknown: u64,
     /// Jobs that did not have all processors of their nodes.
-    pub on_parts: u64,
+    pub(crate) on_parts: u64,
     /// Jobs whose nodes have no names in the log.
-    pub unnamed: u64,
+    pub(crate) unnamed: u64,
     /// The most nodes that were busy at once.
-    pub most_nodes: u64,
+    pub(crate) most_nodes: u64,
 }
 
 impl RecordedRun {
     /// Of how many jobs it is known when they started.
-    pub fn jobs(&self) -> u64 {
+    pub(crate) fn jobs(&self) -> u64 {
         self.digest.summary.jobs
     }
 }
@@ -31,7 +31,11 @@ impl RecordedRun {
 impl CheckedExperiment<'_> {
     /// What really happened to the jobs of a workload, held against a budget: added up from the log, and not simulated.
     /// Nothing if the log says of no job when it started.
-    pub fn recorded(&self, workload: usize, budget: usize) -> Result<Option<RecordedRun>, String> {
+    pub(crate) fn recorded(
+        &self,
+        workload: usize,
+        budget: usize,
+    ) -> Result<Option<RecordedRun>, String> {
         let seed = self.experiment.seeds.first().copied().unwrap_or(1);
         let cell = Cell { workload, size: 0, budget, policy: 0, seed };
         let loaded = self.loaded(&Jobs::default(), &cell)?;
@@ -61,4 +65,4 @@ impl CheckedExperiment<'_> {
 }
 
 /// What stands where a policy's name would.
-pub const NAME: &str = "as recorded";
+pub(crate) const NAME: &str = "as recorded";

@@ -14,7 +14,11 @@ use crate::freedom::{Freedom, Freedoms};
 use crate::report::{Cells, Table};
 
 /// All results as one object: the rankings, each run, and what they rest on.
-pub fn answer(checked: &CheckedExperiment<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value {
+pub(crate) fn answer(
+    checked: &CheckedExperiment<'_>,
+    rankings: &[Ranking],
+    tried: &[Tried],
+) -> Value {
     let experiment = checked.experiment;
     let rankings = rankings.iter().map(|ranking| ranking_of(checked, ranking)).collect();
     let runs = tried.iter().map(|tried| Value::Object(run(checked, tried))).collect();
@@ -73,7 +77,7 @@ fn ranking_of(checked: &CheckedExperiment<'_>, ranking: &Ranking) -> Value {
 }
 
 /// What freedoms and knowledge buy, as one object.
-pub fn gains(checked: &CheckedExperiment<'_>, gains: &Gains) -> Value {
+pub(crate) fn gains(checked: &CheckedExperiment<'_>, gains: &Gains) -> Value {
     let experiment = checked.experiment;
     let value = |value: Option<gains::Value>| match value {
         Some(value) => serde_json::json!({ "figure": value.figure, "undone": value.undone }),
@@ -171,7 +175,7 @@ fn flat(run: Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Writes a row for each run: what it was, why it could not run if it could not, and its figures.
-pub fn write_csv(
+pub(crate) fn write_csv(
     out: &mut dyn Write,
     checked: &CheckedExperiment<'_>,
     tried: &[Tried],
@@ -186,7 +190,7 @@ pub fn write_csv(
 }
 
 /// The same rows, column by column.
-pub fn table(checked: &CheckedExperiment<'_>, tried: &[Tried]) -> Table<'static> {
+pub(crate) fn table(checked: &CheckedExperiment<'_>, tried: &[Tried]) -> Table<'static> {
     let (keys, runs) = rows(checked, tried);
     let column = |key: String| {
         let cells: Vec<Option<&Value>> =

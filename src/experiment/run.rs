@@ -31,16 +31,16 @@ use crate::sim::Stopped;
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// The run of the experiment.
-    pub cell: Cell,
+    pub(crate) cell: Cell,
     /// The result.
-    pub outcome: CellOutcome,
+    pub(crate) outcome: CellOutcome,
     /// Whether that was known before.
-    pub reused: bool,
+    pub(crate) reused: bool,
 }
 
 /// What came of a run, or why there was none.
 #[derive(Clone, Debug, PartialEq)]
-pub enum CellOutcome {
+pub(crate) enum CellOutcome {
     /// The run ended, with these figures.
     Ran(Finished),
     /// The policy cannot run on this workload, for this reason.
@@ -49,7 +49,7 @@ pub enum CellOutcome {
 
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Finished {
+pub(crate) enum Finished {
     /// The figures of the run.
     Figures(Box<Summary>),
     /// Its figures, and what pictures of it need.
@@ -58,7 +58,7 @@ pub enum Finished {
 
 impl Finished {
     /// The figures of the run.
-    pub fn summary(&self) -> &Summary {
+    pub(crate) fn summary(&self) -> &Summary {
         match self {
             Finished::Figures(summary) => summary,
             Finished::Pictures(digest) => &digest.summary,
@@ -72,26 +72,26 @@ impl Finished {
 }
 
 /// How the runs of an experiment are carried out.
-pub struct Manner<'a> {
+pub(crate) struct Manner<'a> {
     /// On this many threads. The results do not depend on it.
-    pub threads: NonZeroUsize,
+    pub(crate) threads: NonZeroUsize,
     /// Where results are kept, if anywhere.
-    pub cache: Option<&'a Cache>,
+    pub(crate) cache: Option<&'a Cache>,
     /// Whether to keep what pictures need, of the runs with the first seed.
-    pub pictures: bool,
+    pub(crate) pictures: bool,
     /// Only some of the runs, if not all: the others count as runs that cannot be made.
-    pub part: Option<Part>,
+    pub(crate) part: Option<Part>,
     /// Hears of each run.
-    pub watch: &'a dyn Watch,
+    pub(crate) watch: &'a dyn Watch,
 }
 
 /// Every Nth run: those whose number leaves `place` when it is divided by `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub(crate) struct Part {
     /// Which of the parts, from 0.
-    pub place: usize,
+    pub(crate) place: usize,
     /// How many parts there are.
-    pub of: usize,
+    pub(crate) of: usize,
 }
 
 /// Hears of runs while others are still to come, from several threads at once.
@@ -113,7 +113,7 @@ impl Watch for () {}
 
 impl CellOutcome {
     /// The figures, if it ran.
-    pub fn summary(&self) -> Option<&Summary> {
+    pub(crate) fn summary(&self) -> Option<&Summary> {
         match self {
             CellOutcome::Ran(finished) => Some(finished.summary()),
             CellOutcome::CannotRun(_) => None,
@@ -125,21 +125,21 @@ impl CellOutcome {
 #[derive(Debug)]
 pub struct Results {
     /// In the order of [`Experiment::cells`](crate::experiment::Experiment::cells).
-    pub tried: Vec<Tried>,
+    pub(crate) tried: Vec<Tried>,
     /// Why some results could not be kept for the next time.
-    pub not_kept: Option<io::Error>,
+    pub(crate) not_kept: Option<io::Error>,
 }
 
 impl Results {
     /// How many results were there before.
-    pub fn reused(&self) -> usize {
+    pub(crate) fn reused(&self) -> usize {
         self.tried.iter().filter(|tried| tried.reused).count()
     }
 }
 
 impl CheckedExperiment<'_> {
     /// What pictures need of the runs that have it, each with the words that tell it from the others.
-    pub fn digests(&self, results: &Results) -> Vec<Digest> {
+    pub(crate) fn digests(&self, results: &Results) -> Vec<Digest> {
         let named = |tried: &Tried| {
             let CellOutcome::Ran(finished) = &tried.outcome else { return None };
             let Finished::Pictures(digest) = finished else { return None };
@@ -150,7 +150,7 @@ impl CheckedExperiment<'_> {
     }
 
     /// The figures of the same runs with other seeds, in the order of [`digests`](Self::digests).
-    pub fn other_seeds(&self, results: &Results) -> Vec<Vec<Summary>> {
+    pub(crate) fn other_seeds(&self, results: &Results) -> Vec<Vec<Summary>> {
         let place = |cell: &Cell| (cell.workload, cell.size, cell.budget, cell.policy);
         let others = |tried: &Tried| {
             let CellOutcome::Ran(Finished::Pictures(_)) = &tried.outcome else { return None };
@@ -164,7 +164,7 @@ impl CheckedExperiment<'_> {
     }
 
     /// The policies that could not run, in the same words; with several seeds, each once.
-    pub fn absent(&self, results: &Results) -> Vec<Absent> {
+    pub(crate) fn absent(&self, results: &Results) -> Vec<Absent> {
         let first = self.experiment.seeds.first();
         let named = |tried: &Tried| {
             let CellOutcome::CannotRun(reason) = &tried.outcome else { return None };
@@ -187,7 +187,7 @@ impl CheckedExperiment<'_> {
     }
 
     /// A cell in words.
-    pub fn described(&self, cell: &Cell) -> String {
+    pub(crate) fn described(&self, cell: &Cell) -> String {
         let (budget, nodes) = self.told_apart(cell);
         let workload = &self.experiment.workloads[cell.workload].value.text;
         let nodes = if nodes.is_empty() { nodes } else { format!(", {nodes}") };
@@ -203,7 +203,7 @@ impl CheckedExperiment<'_> {
     }
 
     /// Runs all cells, but for those whose results are in the cache.
-    pub fn run(&self, manner: &Manner<'_>) -> Results {
+    pub(crate) fn run(&self, manner: &Manner<'_>) -> Results {
         let not_kept = Mutex::new(None);
         let work = |place: &usize| {
             let cell = &self.cells[*place];

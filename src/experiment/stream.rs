@@ -14,7 +14,7 @@ fn group(cell: &Cell) -> Group {
 }
 
 /// The tables that are still to come.
-pub struct Stream<'a> {
+pub(crate) struct Stream<'a> {
     checked: &'a CheckedExperiment<'a>,
     emphasis: fn(&str) -> String,
     /// Each with how many of its runs are to come.
@@ -25,7 +25,7 @@ pub struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// All tables of an experiment; the line of whoever leads is passed through `emphasis`.
-    pub fn of(checked: &'a CheckedExperiment<'a>, emphasis: fn(&str) -> String) -> Self {
+    pub(crate) fn of(checked: &'a CheckedExperiment<'a>, emphasis: fn(&str) -> String) -> Self {
         let mut runs = BTreeMap::<Group, usize>::new();
         for cell in &checked.cells {
             *runs.entry(group(cell)).or_default() += 1;
@@ -35,7 +35,7 @@ impl<'a> Stream<'a> {
 
     /// Hears of a run that is done, and says the tables that are complete with it and have only
     /// complete ones above them.
-    pub fn hear(&mut self, tried: &Tried) -> String {
+    pub(crate) fn hear(&mut self, tried: &Tried) -> String {
         let outcome = match &tried.outcome {
             // Pictures are large, and no table has any.
             CellOutcome::Ran(done) => {

@@ -20,7 +20,7 @@ const BEST: char = '*';
 
 /// A ranking as a table under what it is about. With `emphasis`, the line of whoever leads is passed
 /// through it.
-pub fn whole(
+pub(crate) fn whole(
     checked: &CheckedExperiment<'_>,
     ranking: &Ranking,
     emphasis: &dyn Fn(&str) -> String,
@@ -157,7 +157,7 @@ pub(super) fn amount(figure: Figure, value: f64) -> String {
 }
 
 /// The unit that suits a value, and its size.
-pub fn unit(figure: Figure, value: f64) -> (String, f64) {
+pub(crate) fn unit(figure: Figure, value: f64) -> (String, f64) {
     match figure {
         Figure::Turnaround
         | Figure::Wait
@@ -191,7 +191,7 @@ fn shown(figure: Figure, spread: Spread) -> String {
 }
 
 /// Why policies could not run, each reason once, with whom it concerns and where.
-pub fn reasons(checked: &CheckedExperiment<'_>, rankings: &[Ranking]) -> String {
+pub(crate) fn reasons(checked: &CheckedExperiment<'_>, rankings: &[Ranking]) -> String {
     // By workload and reason; the budgets and numbers of nodes are as many as there are.
     let mut known: Vec<(usize, &str, Vec<usize>)> = Vec::new();
     for ranking in rankings {
@@ -215,7 +215,7 @@ pub fn reasons(checked: &CheckedExperiment<'_>, rankings: &[Ranking]) -> String 
 }
 
 /// What the marks mean, and what the figures rest on.
-pub fn legend(checked: &CheckedExperiment<'_>) -> String {
+pub(crate) fn legend(checked: &CheckedExperiment<'_>) -> String {
     let experiment = checked.experiment;
     let mut text = format!(
         "{BEST} the best of the policies that completed the most jobs; ranked by jobs completed, then \

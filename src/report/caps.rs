@@ -8,7 +8,11 @@ use crate::sim::Run;
 
 /// Writes a row for each processor of a job that starts or gets other caps: when, whose, which, and
 /// the most it may draw from then on.
-pub fn write_caps(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> io::Result<()> {
+pub(crate) fn write_caps(
+    out: &mut dyn Write,
+    subject: &RunContext<'_>,
+    run: &Run,
+) -> io::Result<()> {
     out.write_all(b"time,job,processor,cap\n")?;
     let names = subject.machine.variation.as_ref().map(|processors| processors.names());
     let (mut beginning, mut ending) = (Line::new(), Line::new());

@@ -9,17 +9,17 @@ use crate::report::{RankedBy, human_power};
 
 /// A policy that could not run, and why: it is shown beside those that did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Absent {
+pub(crate) struct Absent {
     /// The policy.
-    pub policy: String,
+    pub(crate) policy: String,
     /// The workload's name, as in the summaries of the others.
-    pub workload: String,
+    pub(crate) workload: String,
     /// The budget, as in the digests of the others.
-    pub budget: String,
+    pub(crate) budget: String,
     /// What else sets it apart, as in the digests of the others.
-    pub variant: String,
+    pub(crate) variant: String,
     /// Why it could not run.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 /// Runs that differ in nothing but the policy, and what they are compared with.

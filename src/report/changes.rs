@@ -8,7 +8,11 @@ use crate::sim::Run;
 
 /// Writes a row for every start and for every change of a running job's nodes or cap: when, whose, what
 /// it has from then on, for how long it stood still, and which of both it is.
-pub fn write_changes(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> io::Result<()> {
+pub(crate) fn write_changes(
+    out: &mut dyn Write,
+    subject: &RunContext<'_>,
+    run: &Run,
+) -> io::Result<()> {
     out.write_all(b"time,job,nodes,cap,power,pause,event\n")?;
     let mut line = Line::new();
     for (is_start, change) in run.steps() {

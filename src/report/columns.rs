@@ -2,7 +2,7 @@
 
 /// On which side of its column a text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// Words stand at the left of their column.
     Left,
     /// Numbers stand at the right of their column.
@@ -10,7 +10,7 @@ pub enum Side {
 }
 
 /// Rows under their headings.
-pub fn columns(headings: &[(&str, Side)], rows: &[Vec<String>]) -> String {
+pub(crate) fn columns(headings: &[(&str, Side)], rows: &[Vec<String>]) -> String {
     let width = |place: usize, heading: &str| {
         let cells = rows.iter().filter_map(|row| row.get(place));
         let widest = cells.map(|cell| cell.chars().count()).max();

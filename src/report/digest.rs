@@ -23,10 +23,12 @@ mod stretches;
 mod walk;
 
 pub use column::Column;
-pub use envelope::{Envelope, MOST_PARTS};
+pub use envelope::Envelope;
+pub(crate) use envelope::MOST_PARTS;
 pub use ranks::Ranks;
+pub(crate) use rest::MOST_JOBS;
+pub use rest::Rest;
 pub(in crate::report) use rest::{CLASSES, SLOWDOWNS, TILES, WAITS, largest};
-pub use rest::{MOST_JOBS, Rest};
 
 use lanes::Bar;
 use rest::{Looks, Rectangle, Tiles};
@@ -82,7 +84,7 @@ pub struct Jobs {
     pub number: Column,
     /// When it was submitted, in milliseconds.
     pub submit: Column,
-    /// Its state, as a place in [`STATES`].
+    /// Its state, as a place in `STATES`.
     pub state: Column,
     /// How long it waited, in milliseconds.
     pub wait: Column,
@@ -97,31 +99,31 @@ pub struct Jobs {
 }
 
 /// The states of jobs by their names, in the order in which [`Jobs::state`] counts them.
-pub const STATES: [&str; 5] = ["completed", "killed", "rejected", "dropped", "waiting"];
+pub(crate) const STATES: [&str; 5] = ["completed", "killed", "rejected", "dropped", "waiting"];
 
 /// The places in [`STATES`] of jobs that ran.
-pub const RAN: [u64; 2] = [0, 1];
+pub(crate) const RAN: [u64; 2] = [0, 1];
 
 /// The schedule as rectangles, by job and time. The nodes of a job are assumed if the run did not record them: lanes
 /// are handed out one after another. A job whose nodes changed, or that found no row of free lanes, has several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bars {
     /// The job, by its place among those that are kept.
-    pub job: Column,
+    pub(crate) job: Column,
     /// By how many milliseconds the rectangle begins after the job; mostly none.
-    pub late: Column,
+    pub(crate) late: Column,
     /// By how many milliseconds it ends before the job; mostly none.
-    pub early: Column,
+    pub(crate) early: Column,
     /// Its first lane.
-    pub lane: Column,
+    pub(crate) lane: Column,
     /// How many lanes it has.
-    pub lanes: Column,
+    pub(crate) lanes: Column,
 }
 
 impl Digest {
     /// The digest of a run. The power over time is in it if the run [kept
     /// it](crate::sim::Simulation::keep_power).
-    pub fn of(subject: &RunContext<'_>, run: &Run, summary: &Summary) -> Self {
+    pub(crate) fn of(subject: &RunContext<'_>, run: &Run, summary: &Summary) -> Self {
         Digest::with(usize::MAX, subject, run, summary)
     }
 

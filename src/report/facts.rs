@@ -8,12 +8,12 @@ pub struct Facts(String);
 
 impl Facts {
     /// Adds a line.
-    pub fn add(&mut self, name: &str, value: impl Display) {
+    pub(crate) fn add(&mut self, name: &str, value: impl Display) {
         self.0 += &format!("{name:>12}  {value}\n");
     }
 
     /// Adds a line that continues the last one.
-    pub fn go_on(&mut self, value: impl Display) {
+    pub(crate) fn go_on(&mut self, value: impl Display) {
         self.add("", value);
     }
 

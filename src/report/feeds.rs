@@ -9,7 +9,11 @@ use crate::sim::Run;
 use crate::units::{Instant, Watts};
 
 /// Writes a row for every change of a feed: from when, which feed, watts drawn below it, and its limit if there is one.
-pub fn write_feeds(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> io::Result<()> {
+pub(crate) fn write_feeds(
+    out: &mut dyn Write,
+    subject: &RunContext<'_>,
+    run: &Run,
+) -> io::Result<()> {
     out.write_all(b"time,feed,watts,limit\n")?;
     for sample in &run.feed_power {
         let feed = quote(feed_name(subject, sample.feed));
@@ -20,7 +24,11 @@ pub fn write_feeds(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> 
 }
 
 /// Writes a row for every start of a job on a machine with feeds: when, which job, and its nodes.
-pub fn write_nodes(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> io::Result<()> {
+pub(crate) fn write_nodes(
+    out: &mut dyn Write,
+    subject: &RunContext<'_>,
+    run: &Run,
+) -> io::Result<()> {
     out.write_all(b"time,job,nodes\n")?;
     for placed in &run.placed {
         let number = subject.workload.jobs()[placed.job.index()].number;

@@ -27,20 +27,20 @@ use crate::sim::Run;
 #[error("cannot write {}", path.display())]
 pub struct ReportError {
     /// Which file or folder.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The reason that the system gives.
     #[source]
-    pub source: io::Error,
+    pub(crate) source: io::Error,
 }
 
 /// Makes a folder for results, unless it is there.
-pub fn make_folder(folder: &Path) -> Result<(), ReportError> {
+pub(crate) fn make_folder(folder: &Path) -> Result<(), ReportError> {
     fs::create_dir_all(folder).map_err(|source| ReportError { path: folder.to_owned(), source })
 }
 
 /// In which form tables are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// As text: `.csv`.
     #[default]
     Csv,
@@ -72,7 +72,7 @@ type Content<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + Sync + 'a>;
 /// nodes have caps of their own, and tables of feeds and of the nodes of jobs if the machine has feeds: all of them or none, on all cores. The same run gives the same bytes: timings are
 /// not part of it. The digest is the run's own; it may be one that is made when it is asked for, beside the other
 /// files.
-pub fn write_folder(
+pub(crate) fn write_folder(
     folder: &Path,
     subject: &RunContext<'_>,
     run: &Run,
@@ -146,7 +146,7 @@ pub fn write_folder(
 }
 
 /// Writes the [pictures] of these runs into a folder, which is made if need be: all of them or none.
-pub fn write_pictures(
+pub(crate) fn write_pictures(
     folder: &Path,
     digests: &[Digest],
     more: &[Picture],

@@ -80,49 +80,49 @@ pub fn page(title: &str, digests: &[Digest]) -> String {
 
 /// What a page says beside its runs.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub(crate) struct Beside {
     /// Policies that could not run: each is shown with its reason beside those that did.
-    pub absent: Vec<Absent>,
+    pub(crate) absent: Vec<Absent>,
     /// What runs are ranked by.
-    pub ranked_by: RankedBy,
+    pub(crate) ranked_by: RankedBy,
     /// The figures of each run with other seeds, in the order of the runs; nothing where there is one
     /// seed.
-    pub other_seeds: Vec<Vec<Summary>>,
+    pub(crate) other_seeds: Vec<Vec<Summary>>,
     /// What a reader has to know.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// A sentence that says the most important thing: the page opens with it.
-    pub lead: Option<String>,
+    pub(crate) lead: Option<String>,
     /// What the page was asked for, as a table: it comes before everything else.
-    pub answer: Option<Aside>,
+    pub(crate) answer: Option<Aside>,
     /// Tables that belong to the answer: they come after the notes, and before the runs.
-    pub details: Vec<Aside>,
+    pub(crate) details: Vec<Aside>,
     /// This many runs, the first ones, did not have to keep the budget: the others are compared with them in all charts
     /// and tables, and they have no rank.
-    pub references: usize,
+    pub(crate) references: usize,
     /// What people call jobs whose number is another, by that number.
-    pub job_labels: Vec<(u64, String)>,
+    pub(crate) job_labels: Vec<(u64, String)>,
     /// Tables beside those of the runs.
-    pub tables: Vec<Aside>,
+    pub(crate) tables: Vec<Aside>,
 }
 
 /// A table beside those of the runs, perhaps with a picture.
 #[derive(Clone, Debug)]
-pub struct Aside {
+pub(crate) struct Aside {
     /// What it asks.
-    pub title: String,
+    pub(crate) title: String,
     /// What it shows, in a sentence.
-    pub about: String,
+    pub(crate) about: String,
     /// The headings of its columns.
-    pub headings: Vec<String>,
+    pub(crate) headings: Vec<String>,
     /// Its rows, each beginning with what it is about.
-    pub rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<Vec<String>>,
     /// A picture of it, in SVG.
-    pub picture: Option<String>,
+    pub(crate) picture: Option<String>,
 }
 
 impl Aside {
     /// The same as text, in columns.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let side = |place: usize| if place == 0 { Side::Left } else { Side::Right };
         let headings = self.headings.iter().enumerate();
         let headings: Vec<(&str, Side)> =
@@ -132,7 +132,7 @@ impl Aside {
 }
 
 /// The same, with more to say.
-pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
+pub(crate) fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
     let (mut cases, homeless) = cases(digests, beside.references, &beside.absent);
     for case in &mut cases {
         case.ranked_by = beside.ranked_by;

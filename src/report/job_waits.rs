@@ -7,36 +7,36 @@ use crate::rows::quote;
 
 /// What is known of a job whatever the run.
 #[derive(Clone, Debug, Default)]
-pub struct JobFacts {
+pub(crate) struct JobFacts {
     /// What people call it.
-    pub job: String,
+    pub(crate) job: String,
     /// Who submitted it, if that is known.
-    pub user: String,
+    pub(crate) user: String,
     /// What it was charged to, if that is known.
-    pub account: String,
+    pub(crate) account: String,
     /// Where it ran, if that is known.
-    pub partition: String,
+    pub(crate) partition: String,
     /// The date at which it was submitted, if that is known.
-    pub submitted: String,
+    pub(crate) submitted: String,
     /// When it was submitted, in milliseconds since the start of the log.
-    pub submit: u64,
+    pub(crate) submit: u64,
     /// The nodes it asks for.
-    pub nodes: u32,
+    pub(crate) nodes: u32,
     /// How long it really ran, in milliseconds.
-    pub run: u64,
+    pub(crate) run: u64,
 }
 
 /// A run with the name of its column.
-pub struct WaitColumn<'a> {
+pub(crate) struct WaitColumn<'a> {
     /// What the column is called, before the unit.
-    pub name: String,
+    pub(crate) name: String,
     /// The run, if it was made.
-    pub digest: Option<&'a Digest>,
+    pub(crate) digest: Option<&'a Digest>,
 }
 
 /// Writes one row a job, in submit order: what happened, what would have without a budget and with it, how much longer that
 /// is, and what would have under other policies. Times are in seconds; a job that did not run has none.
-pub fn write_job_waits(
+pub(crate) fn write_job_waits(
     out: &mut dyn Write,
     jobs: impl Iterator<Item = JobFacts>,
     [recorded, before, after]: &[WaitColumn<'_>; 3],

@@ -4,16 +4,16 @@ use serde::Serialize;
 
 /// A value over several seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct OverSeeds {
+pub(crate) struct OverSeeds {
     /// The mean over seeds.
-    pub mean: f64,
+    pub(crate) mean: f64,
     /// Its standard deviation, if there is more than one value.
-    pub deviation: Option<f64>,
+    pub(crate) deviation: Option<f64>,
 }
 
 impl OverSeeds {
     /// Of some values; none if there are none.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
         if values.is_empty() {
             return None;

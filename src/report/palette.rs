@@ -5,11 +5,11 @@ use crate::report::digest::Digest;
 /// The policies of some runs, each once, in the order in which they first come. A policy's place is
 /// that of its colour, in every case, chart and picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Palette(Vec<String>);
+pub(crate) struct Palette(Vec<String>);
 
 impl Palette {
     /// The policies of these runs.
-    pub fn of(digests: &[Digest]) -> Self {
+    pub(crate) fn of(digests: &[Digest]) -> Self {
         let mut names: Vec<String> = Vec::new();
         for digest in digests {
             if !names.contains(&digest.summary.policy) {
@@ -20,12 +20,12 @@ impl Palette {
     }
 
     /// The place of a policy; one that never ran comes after all that did.
-    pub fn place(&self, policy: &str) -> usize {
+    pub(crate) fn place(&self, policy: &str) -> usize {
         self.0.iter().position(|name| name == policy).unwrap_or(self.0.len())
     }
 
     /// The policies, in the order of their places.
-    pub fn policies(&self) -> &[String] {
+    pub(crate) fn policies(&self) -> &[String] {
         &self.0
     }
 }

@@ -69,7 +69,7 @@ fn present<T, V>(cells: &[Option<T>], value: impl Fn(&T) -> V) -> (Vec<V>, Vec<i
 }
 
 /// Writes a table as a Parquet file.
-pub fn write_parquet(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
+pub(crate) fn write_parquet(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
     // The writer wants to own what it writes to.
     let bytes = encoded(table).map_err(io::Error::other)?;
     out.write_all(&bytes)

@@ -16,7 +16,7 @@ mod schedule;
 mod svg;
 
 use frame::{Frame, Scale};
-pub use heat_map::{HeatMap, heat_map};
+pub(crate) use heat_map::{HeatMap, heat_map};
 use svg::Anchor;
 
 /// The colours of policies, one after another; they are told apart by people who see fewer colours.
@@ -30,16 +30,16 @@ const MOST_DATES: u64 = 10;
 
 /// A picture as a file: its name, and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub(crate) struct Picture {
     /// The file's name, perhaps with a folder.
-    pub name: String,
+    pub(crate) name: String,
     /// The picture, in SVG.
-    pub svg: String,
+    pub(crate) svg: String,
 }
 
 /// The pictures of these runs. Runs that differ in the workload or the budget have pictures of their own,
 /// each in a folder that is named in front of the file.
-pub fn pictures(digests: &[Digest]) -> Vec<Picture> {
+pub(crate) fn pictures(digests: &[Digest]) -> Vec<Picture> {
     let (cases, _) = cases(digests, 0, &[]);
     let palette = Palette::of(digests);
     if cases.len() == 1 {
@@ -80,21 +80,21 @@ fn pictures_of(digests: &[Digest], palette: &Palette) -> Vec<Picture> {
 
 /// Lines of several policies over the same steps, which have names.
 #[derive(Clone, Debug)]
-pub struct Course<'a> {
+pub(crate) struct Course<'a> {
     /// What it shows.
-    pub title: &'a str,
+    pub(crate) title: &'a str,
     /// What goes up.
-    pub up: &'a str,
+    pub(crate) up: &'a str,
     /// The steps, from left to right.
-    pub steps: &'a [String],
+    pub(crate) steps: &'a [String],
     /// Each policy, with its values as far as it has any.
-    pub lines: Vec<(String, Vec<Option<f64>>)>,
+    pub(crate) lines: Vec<(String, Vec<Option<f64>>)>,
     /// The colours of the policies.
-    pub palette: &'a Palette,
+    pub(crate) palette: &'a Palette,
 }
 
 /// A picture of it.
-pub fn course(course: &Course<'_>) -> String {
+pub(crate) fn course(course: &Course<'_>) -> String {
     let values = || course.lines.iter().flat_map(|(_, values)| values.iter().flatten());
     let Some(most) = values().copied().reduce(f64::max) else {
         return empty(course.title, "No policy ran.");

@@ -7,7 +7,7 @@ mod boxes;
 
 use axis::is_plottable;
 pub(super) use axis::{Axis, Ends};
-pub use boxes::{Spread, boxes};
+pub(crate) use boxes::{Spread, boxes};
 
 /// The columns a plot takes at most; a terminal has 80.
 const WIDTH: usize = 72;
@@ -16,18 +16,18 @@ const HEIGHT: usize = 11;
 
 /// A point of a plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     /// How far to the right.
-    pub x: f64,
+    pub(crate) x: f64,
     /// How far up.
-    pub y: f64,
+    pub(crate) y: f64,
     /// What it looks like.
-    pub mark: char,
+    pub(crate) mark: char,
 }
 
 /// Draws lines through points, each line's points from left to right. What goes up is named above
 /// the plot, what goes to the right below it. Points that are no numbers are left out.
-pub fn plot(up: &str, right: &str, lines: &[Vec<Point>]) -> String {
+pub(crate) fn plot(up: &str, right: &str, lines: &[Vec<Point>]) -> String {
     let is_shown = |point: &&Point| is_plottable(point.x) && is_plottable(point.y);
     let points = || lines.iter().flatten().filter(is_shown);
     let x_axis = Axis::over(points().map(|point| point.x), 8, Ends::Values);

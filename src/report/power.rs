@@ -7,7 +7,7 @@ use crate::sim::Run;
 use crate::units::Watts;
 
 /// Writes a row for every change: from when, watts drawn, and the budget if there is one.
-pub fn write_power(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+pub(crate) fn write_power(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     out.write_all(b"time,watts,budget\n")?;
     let mut line = Line::new();
     for sample in &run.power {

@@ -5,11 +5,11 @@ use crate::report::OverSeeds;
 
 /// What runs are ranked by.
 #[derive(Clone, Copy, Debug)]
-pub struct RankedBy {
+pub(crate) struct RankedBy {
     /// Its name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it is of a run: less is better.
-    pub cost: fn(&Summary) -> Option<f64>,
+    pub(crate) cost: fn(&Summary) -> Option<f64>,
 }
 
 /// Policies are ranked by turnaround unless something else is asked for.
@@ -21,12 +21,7 @@ impl Default for RankedBy {
 
 /// The places of these runs in order: those that completed more jobs come first, as a policy that turns
 /// jobs away makes it easy for the others; then the better figure, then the order in which they were
-/// given.
-pub fn ranking(summaries: &[&Summary], by: RankedBy) -> Vec<usize> {
-    ranking_over_seeds(&alone(summaries), by)
-}
-
-/// The same for runs over seeds: their means count.
+/// given. Each is a run over its seeds, whose means count.
 pub(super) fn ranking_over_seeds(runs: &[Vec<&Summary>], by: RankedBy) -> Vec<usize> {
     let mut places: Vec<usize> = (0..runs.len()).collect();
     let cost = |run: &[&Summary]| over_seeds(run, by.cost).map_or(f64::INFINITY, |cost| cost.mean);
@@ -35,10 +30,6 @@ pub(super) fn ranking_over_seeds(runs: &[Vec<&Summary>], by: RankedBy) -> Vec<us
         mean_undone(a).total_cmp(&mean_undone(b)).then(cost(a).total_cmp(&cost(b)))
     });
     places
-}
-
-fn alone<'a>(summaries: &[&'a Summary]) -> Vec<Vec<&'a Summary>> {
-    summaries.iter().map(|summary| vec![*summary]).collect()
 }
 
 /// A figure of a run over its seeds, if it has one.
@@ -88,10 +79,10 @@ mod tests {
             ..plain.clone()
         };
         let runs = [with(9, Some(1.0)), with(10, None), with(10, Some(7.5)), with(10, Some(2.0))];
-        let runs: Vec<&Summary> = runs.iter().collect();
-        assert_eq!(ranking(&runs, RankedBy::default()), [3, 2, 1, 0]);
-        assert_eq!(comparable(&alone(&runs)), [false, true, true, true]);
-        assert_eq!(ranking(&[], RankedBy::default()), [0; 0]);
+        let runs: Vec<Vec<&Summary>> = runs.iter().map(|run| vec![run]).collect();
+        assert_eq!(ranking_over_seeds(&runs, RankedBy::default()), [3, 2, 1, 0]);
+        assert_eq!(comparable(&runs), [false, true, true, true]);
+        assert_eq!(ranking_over_seeds(&[], RankedBy::default()), [0; 0]);
     }
 
     /// In the first seed the one is better, 2 s against 3 s; over two seeds the other, 4 s against 5 s.

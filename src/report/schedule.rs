@@ -9,7 +9,11 @@ use crate::workload::swf::{self, Record, Status};
 /// Writes the run in the Standard Workload Format: the jobs as they were simulated (requested times
 /// raised to the run time where that was asked for, sizes in whole nodes), with the waits and run
 /// times of this run. Nodes are written as processors, which is what the format counts.
-pub fn write_schedule(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> io::Result<()> {
+pub(crate) fn write_schedule(
+    out: &mut dyn Write,
+    subject: &RunContext<'_>,
+    run: &Run,
+) -> io::Result<()> {
     let RunContext { machine, workload, policy, .. } = *subject;
     let processors = |nodes: u32| i64::from(nodes) * i64::from(machine.processors_per_node);
     let mut writer = swf::Writer::new(out);

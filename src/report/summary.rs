@@ -53,7 +53,7 @@ fn add_subject(s: &Summary, facts: &mut Facts) {
 }
 
 /// That no job ran, and why, if it is so: every figure of such a run is empty.
-pub fn none_ran(s: &Summary) -> Option<String> {
+pub(crate) fn none_ran(s: &Summary) -> Option<String> {
     let left_running = s.tasks.as_ref().map_or(0, |tasks| tasks.left_running);
     let ran = s.completed + s.killed + left_running;
     (ran == 0 && s.jobs > 0).then(|| format!("no job ran: {}", other_endings(s).join(", ")))

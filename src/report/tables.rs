@@ -58,7 +58,7 @@ fn watts(power: Watts) -> f64 {
 
 impl Table<'_> {
     /// The same table, with words of its own.
-    pub fn into_owned(self) -> Table<'static> {
+    pub(crate) fn into_owned(self) -> Table<'static> {
         let owned = |cells: Cells<'_>| match cells {
             Cells::Whole(cells) => Cells::Whole(cells),
             Cells::Number(cells) => Cells::Number(cells),
@@ -74,7 +74,7 @@ impl Table<'_> {
 }
 
 /// The columns of `jobs.csv`.
-pub fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
+pub(crate) fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
     let rows: Vec<(JobId, &Job, &Record)> = (0..)
         .map(JobId)
         .zip(subject.workload.jobs().iter().zip(&run.records))
@@ -140,7 +140,7 @@ pub fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
 }
 
 /// The columns of `power.csv`.
-pub fn power_table(run: &Run) -> Table<'static> {
+pub(crate) fn power_table(run: &Run) -> Table<'static> {
     let limit = |limit: Watts| (limit != Watts::UNLIMITED).then(|| watts(limit));
     let columns = vec![
         ("time", run.power.iter().map(|sample| Some(seconds_at(sample.at))).collect()),
@@ -151,7 +151,7 @@ pub fn power_table(run: &Run) -> Table<'static> {
 }
 
 /// The columns of `changes.csv`.
-pub fn changes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
+pub(crate) fn changes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
     let number = |job: JobId| subject.workload.jobs()[job.index()].number;
     let changes = || run.steps().map(|(_, change)| change);
     let word = |is_start| Some(Cow::from(event(is_start)));
@@ -168,7 +168,7 @@ pub fn changes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
 }
 
 /// The columns of `caps.csv`.
-pub fn caps_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
+pub(crate) fn caps_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
     let names = subject.machine.variation.as_ref().map(|processors| processors.names());
     let name = |node: u32| match names.and_then(|names| names.get(node as usize)) {
         Some(name) => Cow::from(name.as_str()),
@@ -196,7 +196,7 @@ pub fn caps_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
 }
 
 /// The columns of `feeds.csv`.
-pub fn feeds_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
+pub(crate) fn feeds_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
     let samples = || run.feed_power.iter();
     let name = |feed: usize| Some(Cow::from(feed_name(subject, feed)));
     Table::of(vec![
@@ -211,7 +211,7 @@ pub fn feeds_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
 }
 
 /// The columns of `nodes.csv`.
-pub fn nodes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
+pub(crate) fn nodes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
     let placed = || run.placed.iter();
     let number = |job: JobId| Some(subject.workload.jobs()[job.index()].number);
     Table::of(vec![
@@ -225,7 +225,7 @@ pub fn nodes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
 }
 
 /// The jobs of a workload before anything becomes of them: a row for each, in submit order.
-pub fn workload_table(workload: &Workload) -> Table<'static> {
+pub(crate) fn workload_table(workload: &Workload) -> Table<'static> {
     let jobs = workload.jobs();
     let whole =
         |figure: &dyn Fn(&Job) -> Option<u64>| Cells::Whole(jobs.iter().map(figure).collect());

@@ -12,7 +12,7 @@ use crate::workload::Workload;
 
 /// Writes one row a task, in the order of arrival. Seconds, watts, joules charged in the period; and
 /// the utility that was earned in it.
-pub fn write_tasks(
+pub(crate) fn write_tasks(
     out: &mut dyn Write,
     workload: &Workload,
     site: &Site,

@@ -1,7 +1,7 @@
 //! Quantities in the unit that suits them.
 
 /// The unit that suits a length of time, and its seconds.
-pub fn time_unit(seconds: f64) -> (&'static str, f64) {
+pub(crate) fn time_unit(seconds: f64) -> (&'static str, f64) {
     match seconds {
         s if s < 120.0 => ("s", 1.0),
         s if s < 7200.0 => ("min", 60.0),
@@ -11,29 +11,29 @@ pub fn time_unit(seconds: f64) -> (&'static str, f64) {
 }
 
 /// The prefix of a unit that suits a value, and how much it stands for.
-pub fn prefix(value: f64) -> (&'static str, f64) {
+pub(crate) fn prefix(value: f64) -> (&'static str, f64) {
     let prefixes = [("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)];
     prefixes.into_iter().find(|(_, size)| value >= *size).unwrap_or(("", 1.0))
 }
 
 /// A length of time in the unit that suits it.
-pub fn human_time(seconds: f64) -> String {
+pub(crate) fn human_time(seconds: f64) -> String {
     let (unit, size) = time_unit(seconds);
     format!("{:.1} {unit}", seconds / size)
 }
 
 /// Power in the unit that suits it.
-pub fn human_power(watts: f64) -> String {
+pub(crate) fn human_power(watts: f64) -> String {
     scaled(watts, "W")
 }
 
 /// Energy in the unit that suits it.
-pub fn human_energy(joules: f64) -> String {
+pub(crate) fn human_energy(joules: f64) -> String {
     scaled(joules, "J")
 }
 
 /// A mass in the unit that suits it.
-pub fn human_mass(kilograms: f64) -> String {
+pub(crate) fn human_mass(kilograms: f64) -> String {
     match kilograms.abs() >= 1000.0 {
         true => format!("{:.2} t", kilograms / 1000.0),
         false => format!("{kilograms:.2} kg"),

@@ -6,11 +6,11 @@ use serde::Serialize;
 /// else, the number grows.
 ///
 /// Form 2 has watts, seconds and joules only, and says so in the keys: `energy_by_state` had microjoules without a unit.
-pub const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 2;
 
 /// An answer with the number of its form before everything else.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Versioned<T> {
+pub(crate) struct Versioned<T> {
     format: u32,
     #[serde(flatten)]
     answer: T,
@@ -18,7 +18,7 @@ pub struct Versioned<T> {
 
 impl<T: Serialize> Versioned<T> {
     /// An answer in the present form. It has to be one that becomes an object.
-    pub fn new(answer: T) -> Self {
+    pub(crate) fn new(answer: T) -> Self {
         Versioned { format: FORMAT, answer }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
+
+use crate::program::busbar;
 
 /// 128 nodes: two rows, of which the first has three racks, one of them with a limit by the clock; 16 nodes have no feed.
 const MACHINE: &str = "nodes = 128\n[power]\nnode = '400W'\nidle = '90W'\n\
@@ -29,17 +30,6 @@ fn nodes_of(feed: &str) -> Vec<u32> {
         "rack 3" => (48..64).collect(),
         "row 2" => (64..104).collect(),
         other => panic!("there is no feed {other}"),
-    }
-}
-
-fn busbar(arguments: &[&str], folder: &Path) -> Result<String, String> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
-    let cache = folder.join("cache");
-    let output =
-        command.args(arguments).env("XDG_CACHE_HOME", cache).current_dir(folder).output().unwrap();
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout).unwrap()),
-        false => Err(String::from_utf8(output.stderr).unwrap()),
     }
 }
 

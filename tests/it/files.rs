@@ -2,20 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
-fn busbar(arguments: &[&str], folder: &Path) -> Result<String, String> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
-    let cache = folder.join("cache");
-    let output =
-        command.args(arguments).env("XDG_CACHE_HOME", cache).current_dir(folder).output().unwrap();
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout).unwrap()),
-        false => Err(String::from_utf8(output.stderr).unwrap()),
-    }
-}
+use crate::program::busbar;
 
 fn json(arguments: &[&str], folder: &Path) -> Value {
     let printed = busbar(&[arguments, &["--json"]].concat(), folder);

@@ -45,6 +45,7 @@ mod plain;
 mod plan;
 mod ppartition;
 mod profile;
+mod program;
 mod public;
 mod recaps;
 mod rmap;

@@ -146,7 +146,8 @@ fn in_source(source: &str, path: &str, items: &mut Vec<String>, below: &mut dyn 
         }
         let (head, body) = head_and_body(text);
         let head = squeezed(head);
-        if let Some(name) = head.strip_prefix("pub mod ").or(head.strip_prefix("mod ")) {
+        let modules = ["pub mod ", "pub(crate) mod ", "pub(super) mod ", "mod "];
+        if let Some(name) = modules.iter().find_map(|module| head.strip_prefix(module)) {
             match body {
                 Some(body) => in_source(body, &format!("{path}::{name}"), items, below),
                 None => below(name.trim_end_matches(';').trim()),

@@ -73,9 +73,9 @@ pub struct HardwarePlaces {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeSpec {
     /// The lowest cap.
-    pub lowest: Option<Watts>,
+    pub(crate) lowest: Option<Watts>,
     /// The highest cap.
-    pub highest: Option<Watts>,
+    pub(crate) highest: Option<Watts>,
 }
 
 /// The socket on the node.
@@ -132,7 +132,7 @@ fn in_field(field: &Option<String>) -> String {
 
 impl Config {
     /// The configuration file in its usual place.
-    pub const USUAL_FILE: &str = "/etc/busbar/agent.toml";
+    const USUAL_FILE: &str = "/etc/busbar/agent.toml";
 
     /// Reads a configuration file.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{DomainKind, Effective};
 
 pub mod files;
-pub mod gpu;
-pub mod hwmon;
-pub mod nvml;
-pub mod powercap;
+pub(crate) mod gpu;
+pub(crate) mod hwmon;
+pub(crate) mod nvml;
+pub(crate) mod powercap;
 
 /// One power domain: its limit and its meter. Every call goes to the hardware; nothing is remembered.
 pub trait Control: Send {
@@ -47,20 +47,20 @@ pub trait Control: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// The limit in microwatts.
-    pub microwatts: u64,
+    pub(crate) microwatts: u64,
     /// Whether it is in force.
-    pub enabled: bool,
+    pub(crate) enabled: bool,
 }
 
 impl Limit {
     /// A limit in force.
-    pub fn of(watts: Watts) -> Self {
+    pub(crate) fn of(watts: Watts) -> Self {
         Limit { microwatts: watts.milliwatts().saturating_mul(1000), enabled: true }
     }
 
     /// What it means for a budget. Fractions of a milliwatt are rounded up. A limit of nothing is none: no
     /// domain could keep it.
-    pub fn effective(self) -> Effective {
+    pub(crate) fn effective(self) -> Effective {
         match self.enabled && self.microwatts > 0 {
             true => Effective::Limit(milliwatts(self.microwatts)),
             false => Effective::Unlimited,
@@ -72,9 +72,9 @@ impl Limit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardwareRange {
     /// The lowest limit.
-    pub lowest: Option<Watts>,
+    pub(crate) lowest: Option<Watts>,
     /// The highest limit.
-    pub highest: Option<Watts>,
+    pub(crate) highest: Option<Watts>,
 }
 
 /// What a meter shows.

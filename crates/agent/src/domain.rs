@@ -12,12 +12,12 @@ pub struct DomainName(String);
 
 impl DomainName {
     /// The `number`th domain of a kind, from 0.
-    pub fn new(kind: DomainKind, number: usize) -> Self {
+    pub(crate) fn new(kind: DomainKind, number: usize) -> Self {
         DomainName(format!("{kind}-{number}"))
     }
 
     /// A name that somebody wrote. Whether there is such a domain is for the node to say.
-    pub fn written(name: &str) -> Self {
+    pub(crate) fn written(name: &str) -> Self {
         DomainName(name.to_owned())
     }
 
@@ -43,11 +43,6 @@ pub enum DomainKind {
     Dram,
     /// A GPU with its memory.
     Gpu,
-}
-
-impl DomainKind {
-    /// All kinds.
-    pub const ALL: [DomainKind; 3] = [DomainKind::Package, DomainKind::Dram, DomainKind::Gpu];
 }
 
 impl fmt::Display for DomainKind {
@@ -83,7 +78,7 @@ pub struct CapRange {
 
 impl CapRange {
     /// The cap within the range that is next to `cap`.
-    pub fn clamp(&self, cap: Watts) -> Watts {
+    pub(crate) fn clamp(&self, cap: Watts) -> Watts {
         cap.clamp(self.lowest, self.highest.max(self.lowest))
     }
 }
@@ -102,7 +97,7 @@ pub enum Effective {
 
 impl Effective {
     /// What a budget must count for the domain: the limit, or what it can draw without one.
-    pub fn counted(self, rated: Watts) -> Watts {
+    pub(crate) fn counted(self, rated: Watts) -> Watts {
         match self {
             Effective::Limit(limit) => limit,
             Effective::Unlimited | Effective::Unknown => rated,

@@ -31,7 +31,7 @@ use crate::control::powercap::EMULATED;
 mod gpus;
 mod tree;
 
-pub use gpus::EmulatedGpus;
+pub(crate) use gpus::EmulatedGpus;
 use tree::Tree;
 
 /// What names a tree.
@@ -47,11 +47,11 @@ const LARGEST: u64 = 262_143_328_850;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneShape {
     /// The lowest limit.
-    pub lowest: Watts,
+    pub(crate) lowest: Watts,
     /// The highest limit, and the most that the zone draws.
-    pub highest: Watts,
+    pub(crate) highest: Watts,
     /// Its lowest power.
-    pub idle: Watts,
+    idle: Watts,
 }
 
 /// What an emulated node has.
@@ -177,7 +177,7 @@ fn replace(folder: &TrustedFolder, name: &str, text: &str) -> io::Result<()> {
 }
 
 /// The time, by whatever clock.
-pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+pub(crate) type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// Drives an emulated tree: whoever reads a counter or writes a limit through it, advances all counters to the
 /// present first.
@@ -195,7 +195,7 @@ impl Emulation {
     }
 
     /// The same by another clock.
-    pub fn with_clock(root: &Path, clock: Clock) -> io::Result<Arc<Self>> {
+    pub(crate) fn with_clock(root: &Path, clock: Clock) -> io::Result<Arc<Self>> {
         let folder = TrustedFolder::existing(root, TREE)?;
         // Nobody else can change anything in it from here on, so its files can be opened by their names.
         folder.check_with_subfolders()?;

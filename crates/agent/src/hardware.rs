@@ -10,21 +10,21 @@ use crate::emulate::{Clock, EmulatedGpus, Emulation};
 
 /// The power domains of a node, and what else was found.
 #[derive(Default)]
-pub struct Hardware {
+pub(crate) struct Hardware {
     /// The domains, by kind and in the order in which the system shows them.
-    pub controls: Vec<Box<dyn Control>>,
+    pub(crate) controls: Vec<Box<dyn Control>>,
     /// What was found and is not used, with the reason.
-    pub left_out: Vec<(String, String)>,
+    pub(crate) left_out: Vec<(String, String)>,
 }
 
 /// Looks for domains. An error says why the emulated tree cannot be driven; everything else that is missing is
 /// no error.
-pub fn discover(places: &HardwarePlaces) -> std::io::Result<Hardware> {
+pub(crate) fn discover(places: &HardwarePlaces) -> std::io::Result<Hardware> {
     discover_by(places, Arc::new(std::time::Instant::now))
 }
 
 /// The same; an emulated tree advances by this clock.
-pub fn discover_by(places: &HardwarePlaces, clock: Clock) -> std::io::Result<Hardware> {
+pub(crate) fn discover_by(places: &HardwarePlaces, clock: Clock) -> std::io::Result<Hardware> {
     let mut hardware = Hardware::default();
     let (files, emulated): (Arc<dyn Files>, _) = match places.emulate {
         true => {

@@ -73,21 +73,9 @@ impl<T> Reading<T> {
         }
     }
 
-    /// The same with another value.
-    pub fn map<U>(self, with: impl FnOnce(T) -> U) -> Reading<U> {
-        match self {
-            Reading::Measured { value, source } => Reading::Measured { value: with(value), source },
-            Reading::Estimated { value, source } => {
-                Reading::Estimated { value: with(value), source }
-            }
-            Reading::Emulated { value, source } => Reading::Emulated { value: with(value), source },
-            Reading::Unknown { reason, source } => Reading::Unknown { reason, source },
-        }
-    }
-
     /// The sum of all values, which is worth no more than the least of them: one that is unknown makes
     /// the sum unknown.
-    pub fn sum<'a>(parts: impl IntoIterator<Item = (&'a str, &'a Reading<T>)>) -> Reading<T>
+    pub(crate) fn sum<'a>(parts: impl IntoIterator<Item = (&'a str, &'a Reading<T>)>) -> Reading<T>
     where
         T: Copy + std::iter::Sum<T> + 'a,
     {

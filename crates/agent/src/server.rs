@@ -9,7 +9,6 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -420,9 +419,4 @@ pub fn restore(config: Config) -> Result<SetReport, ServeError> {
     let hardware = hardware::discover(&config.hardware).map_err(ServeError::Emulation)?;
     let mut agent = Agent::of_saved(config, hardware, Instant::now())?;
     Ok(agent.restore("an operator"))
-}
-
-/// The path of the socket that a configuration names, for commands.
-pub fn socket_path(config: &Config) -> Option<PathBuf> {
-    config.unix.as_ref().map(|unix| unix.path.clone())
 }

@@ -9,7 +9,7 @@ use busbar_core::units::Watts;
 use crate::domain::CapRange;
 
 /// The cap of each domain, in the order of their ranges.
-pub fn split(cap: Watts, ranges: &[CapRange]) -> Vec<Watts> {
+pub(crate) fn split(cap: Watts, ranges: &[CapRange]) -> Vec<Watts> {
     let total = whole(ranges);
     let spare = u128::from(cap.min(total.highest).saturating_sub(total.lowest).milliwatts());
     let reach = u128::from(total.highest.saturating_sub(total.lowest).milliwatts()).max(1);
@@ -23,7 +23,7 @@ pub fn split(cap: Watts, ranges: &[CapRange]) -> Vec<Watts> {
 }
 
 /// The caps that a node of such domains can be given.
-pub fn whole(ranges: &[CapRange]) -> CapRange {
+pub(crate) fn whole(ranges: &[CapRange]) -> CapRange {
     CapRange {
         lowest: ranges.iter().map(|range| range.lowest).sum(),
         highest: ranges.iter().map(|range| range.highest.max(range.lowest)).sum(),

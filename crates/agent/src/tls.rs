@@ -1,7 +1,7 @@
 //! TLS between machines: both sides show a certificate of the site's authority, and nobody else's counts.
 //!
 //! [`crate::keys`] makes the files. An agent's certificate carries the node's name and serves to answer only;
-//! a controller's carries [`CONTROLLER`] and serves to ask only. So the key of one node, if it is stolen, sets no
+//! a controller's carries `CONTROLLER` and serves to ask only. So the key of one node, if it is stolen, sets no
 //! caps on another.
 
 use std::io;
@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 /// The name in the certificate of a client that may set caps.
-pub const CONTROLLER: &str = "busbar-controller";
+pub(crate) const CONTROLLER: &str = "busbar-controller";
 
 /// The name in the certificate of a client that may only look.
-pub const OBSERVER: &str = "busbar-observer";
+pub(crate) const OBSERVER: &str = "busbar-observer";
 
 /// How long before it ends a certificate is worth a warning.
 const WARN_BEFORE: Duration = Duration::from_secs(30 * 24 * 3600);

@@ -21,26 +21,26 @@ pub use event::Event;
 
 /// The version of this protocol, as major and minor number. Peers with the same major number understand
 /// each other.
-pub const PROTOCOL: (u32, u32) = (1, 1);
+pub(crate) const PROTOCOL: (u32, u32) = (1, 1);
 
 /// The longest request in bytes, without the newline. An agent closes a connection that sends more.
-pub const LONGEST_REQUEST: usize = 64 * 1024;
+pub(crate) const LONGEST_REQUEST: usize = 64 * 1024;
 
 /// The longest message of an agent in bytes, without the newline. A client closes a connection that sends
 /// more.
-pub const LONGEST_ANSWER: usize = 1024 * 1024;
+pub(crate) const LONGEST_ANSWER: usize = 1024 * 1024;
 
 /// The longest name of a job or a client, in bytes.
-pub const LONGEST_NAME: usize = 128;
+pub(crate) const LONGEST_NAME: usize = 128;
 
 /// A request with its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Numbered {
     /// The number, which the answer repeats.
-    pub id: u64,
+    pub(crate) id: u64,
     /// The request.
-    pub request: Request,
+    pub(crate) request: Request,
 }
 
 /// What a client asks for.
@@ -340,12 +340,12 @@ pub struct JobEnergy {
 }
 
 /// A version as it is written on the wire.
-pub fn version_text((major, minor): (u32, u32)) -> String {
+pub(crate) fn version_text((major, minor): (u32, u32)) -> String {
     format!("{major}.{minor}")
 }
 
 /// Checks whether a peer's version is understood.
-pub fn is_understood(version: &str) -> bool {
+pub(crate) fn is_understood(version: &str) -> bool {
     let major = version.split_once('.').map_or(version, |(major, _)| major);
     major.parse() == Ok(PROTOCOL.0)
 }

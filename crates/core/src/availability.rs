@@ -7,7 +7,7 @@ mod feeds;
 mod tenure;
 
 pub(crate) use feeds::Below;
-pub use tenure::Tenure;
+pub(crate) use tenure::Tenure;
 
 use wide::i32x8;
 
@@ -181,7 +181,7 @@ impl Availability {
     }
 
     /// Forgets what is past: `now` becomes the first step's time.
-    pub fn forget_before(&mut self, now: Instant) {
+    pub(crate) fn forget_before(&mut self, now: Instant) {
         let past = self.step_at(now);
         self.from.drain(..past);
         self.nodes.drain(..past);
@@ -195,7 +195,7 @@ impl Availability {
     }
 
     /// Gives back nodes and power between two instants.
-    pub fn give(&mut self, start: Instant, end: Instant, nodes: u32, power: Watts) {
+    pub(crate) fn give(&mut self, start: Instant, end: Instant, nodes: u32, power: Watts) {
         self.change(start, end, narrow(nodes), signed(power));
     }
 
@@ -259,7 +259,7 @@ impl Availability {
 
     /// The same, if it comes before `latest`, and with whatever is taken from `end` on not
     /// counting.
-    pub fn earliest_before(
+    pub(crate) fn earliest_before(
         &self,
         after: Instant,
         latest: Instant,
@@ -377,7 +377,7 @@ impl Availability {
     }
 
     /// Nodes and power free at an instant.
-    pub fn at(&self, instant: Instant) -> (u32, Watts) {
+    pub(crate) fn at(&self, instant: Instant) -> (u32, Watts) {
         let step = self.step_at(instant);
         let granted = self.limits.as_ref().map_or(0, |limits| limits.at(instant));
         let milliwatts = (granted + self.power[step]).max(0) as u64;
@@ -390,7 +390,7 @@ impl Availability {
     }
 
     /// The most nodes that are ever free between two instants.
-    pub fn most_nodes(&self, start: Instant, end: Instant) -> u32 {
+    pub(crate) fn most_nodes(&self, start: Instant, end: Instant) -> u32 {
         let first = self.step_at(start);
         let last = self.from.partition_point(|from| *from < end).max(first);
         self.nodes[first..last].iter().copied().max().unwrap_or(0).max(0) as u32

@@ -2,7 +2,7 @@
 //!
 //! A belief is made of the same stuff as the [world](crate::world): a [`Law`] for each application. They
 //! need not be the laws that hold. From them, the sizes and the caps that a policy may choose from
-//! ([`Freedoms`]), and what is set aside for a job ([`Holds`]), comes the [`Sheet`] of each job: all that it
+//! ([`Freedoms`]), and what is set aside for a job ([`Holds`]), comes the `Sheet` of each job: all that it
 //! may be given. Jobs of the same application that ask for the same have one sheet.
 
 pub mod fit;
@@ -12,9 +12,9 @@ mod sheet;
 #[cfg(test)]
 mod tests;
 
-pub use joined::Joined;
-pub use named::OnNamed;
-pub use sheet::Sheet;
+pub(crate) use joined::Joined;
+pub(crate) use named::OnNamed;
+pub(crate) use sheet::Sheet;
 use sheet::{Entry, Size};
 
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ pub enum Holds {
 
 /// The rule that admits or rejects jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admission {
+pub(crate) enum Admission {
     /// Every job that can be fed somehow.
     #[default]
     AnyWay,
@@ -59,15 +59,15 @@ pub enum Admission {
 #[derive(Clone, Debug)]
 pub struct Knowledge {
     /// By application: how it is believed to run.
-    pub laws: Vec<Arc<dyn Law>>,
+    pub(crate) laws: Vec<Arc<dyn Law>>,
     /// The power that is reserved for a job.
-    pub holds: Holds,
+    pub(crate) holds: Holds,
     /// How much of the believed time a job gets as its limit, unless it runs as it was asked for.
-    pub margin: Share,
+    pub(crate) margin: Share,
     /// The rule that admits or rejects jobs.
-    pub admission: Admission,
+    pub(crate) admission: Admission,
     /// What is known of what single jobs draw.
-    pub draws: Draws,
+    pub(crate) draws: Draws,
 }
 
 /// What is known of what single jobs draw, beyond the laws: by job, what each of its nodes draws as it is asked for.
@@ -122,7 +122,7 @@ type Key = (usize, u32, Option<NodeRange>, Shape, Option<Watts>);
 
 /// What a policy expects of jobs.
 #[derive(Clone, Debug)]
-pub struct Belief {
+pub(crate) struct Belief {
     knowledge: Arc<Knowledge>,
     choices: Choices,
     assigned: Assignment,
@@ -137,7 +137,7 @@ pub struct Belief {
 
 impl Belief {
     /// What is believed of these jobs, which run the applications they are assigned.
-    pub fn new(
+    pub(crate) fn new(
         knowledge: Arc<Knowledge>,
         choices: Choices,
         assigned: Assignment,

@@ -123,7 +123,7 @@ impl Budget {
 
     /// The lowest limit in force at any time from an instant to before another; the one at `from`
     /// always counts.
-    pub fn lowest(&self, from: Instant, until: Instant) -> Watts {
+    pub(crate) fn lowest(&self, from: Instant, until: Instant) -> Watts {
         let next = self.next_step(from);
         let limit = self.steps[next - 1].1;
         match self.steps.get(next) {
@@ -136,7 +136,12 @@ impl Budget {
     }
 
     /// The first instant from `from` to before `until` at which the limit is below this one.
-    pub fn first_below(&self, limit: Watts, from: Instant, until: Instant) -> Option<Instant> {
+    pub(crate) fn first_below(
+        &self,
+        limit: Watts,
+        from: Instant,
+        until: Instant,
+    ) -> Option<Instant> {
         let now = self.next_step(from) - 1;
         if self.steps[now].1 < limit {
             return Some(from).filter(|from| *from < until);
@@ -147,7 +152,7 @@ impl Budget {
 
     /// The first instant from `from` to before `until` from which the limit is not below this one
     /// for so long, or until then.
-    pub fn first_stretch(
+    pub(crate) fn first_stretch(
         &self,
         limit: Watts,
         time: Span,
@@ -172,7 +177,7 @@ impl Budget {
 
     /// The most that may be drawn for so long without a break, from some instant on that is not
     /// before `instant`.
-    pub fn largest_for(&self, instant: Instant, time: Span) -> Watts {
+    pub(crate) fn largest_for(&self, instant: Instant, time: Span) -> Watts {
         let now = self.lowest(instant, instant + time);
         match self.next_step(instant) {
             next if next == self.steps.len() => now,

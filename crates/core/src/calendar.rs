@@ -30,10 +30,12 @@ mod when;
 mod windows;
 
 pub use condition::{Condition, ConditionError};
-pub use rules::{Rules, RulesError, looks_like_rules, rule_value};
+pub(crate) use rules::rule_value;
+pub use rules::{Rules, RulesError, looks_like_rules};
 pub use time_of_day::{clock_face, parse_clock_face};
 pub use timetable::Timetable;
-pub use when::{When, WhenError, local_after};
+pub(crate) use when::local_after;
+pub use when::{When, WhenError};
 pub use windows::Windows;
 
 /// Which date and time a run's instants have.
@@ -235,7 +237,7 @@ impl Calendar {
     }
 
     /// The instant of a time; the start for times before it.
-    pub fn instant(&self, time: Timestamp) -> Instant {
+    pub(crate) fn instant(&self, time: Timestamp) -> Instant {
         let passed = time.duration_since(self.0.timestamp()).as_millis();
         Instant::from_millis(u64::try_from(passed.max(0)).unwrap_or(u64::MAX))
     }
@@ -257,7 +259,7 @@ impl Calendar {
     }
 
     /// A time as a date and a time on the wall, to the minute or the second.
-    pub fn shown_time(&self, time: Timestamp) -> String {
+    pub(crate) fn shown_time(&self, time: Timestamp) -> String {
         let wall = self.zone().to_datetime(time);
         let format = if wall.second() == 0 { "%Y-%m-%d %H:%M" } else { "%Y-%m-%d %H:%M:%S" };
         wall.strftime(format).to_string()
@@ -285,14 +287,14 @@ impl RunDates {
     }
 
     /// The dates of a run on a log that ends then, if no job waits: twice as long as the log, and a year more.
-    pub fn of_log(calendar: Result<Calendar, NoCalendar>, end: Instant) -> Self {
+    pub(crate) fn of_log(calendar: Result<Calendar, NoCalendar>, end: Instant) -> Self {
         let twice = Instant::from_millis(end.millis().saturating_mul(2));
         RunDates { calendar, until: (twice + RunDates::BEYOND).min(RunDates::LONGEST) }
     }
 
     /// The values of a timetable from the start on. After all that is looked up, `afterwards` holds, unless
     /// nothing would change any more.
-    pub fn steps<T: Clone + PartialEq>(
+    pub(crate) fn steps<T: Clone + PartialEq>(
         &self,
         timetable: &Timetable<T>,
         afterwards: &T,

@@ -20,17 +20,17 @@ pub struct Argument<'a> {
     call: &'a Call,
     key: &'a str,
     /// The value as it was written.
-    pub text: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl Argument<'_> {
     /// Its key.
-    pub fn key(&self) -> &str {
+    pub(crate) fn key(&self) -> &str {
         self.key
     }
 
     /// The same with another value.
-    pub fn with_text<'b>(&'b self, text: &'b str) -> Argument<'b> {
+    pub(crate) fn with_text<'b>(&'b self, text: &'b str) -> Argument<'b> {
         Argument { text, ..*self }
     }
 
@@ -45,7 +45,7 @@ impl Argument<'_> {
     }
 
     /// Its value as a switch; see [`Call::switch`].
-    pub fn switch(&self) -> Result<bool, CallError> {
+    pub(crate) fn switch(&self) -> Result<bool, CallError> {
         self.call.switch(self.key, self.text)
     }
 
@@ -145,7 +145,7 @@ impl Call {
     }
 
     /// One of the arguments, to be read.
-    pub fn argument<'a>(&'a self, key: &'a str, text: &'a str) -> Argument<'a> {
+    pub(crate) fn argument<'a>(&'a self, key: &'a str, text: &'a str) -> Argument<'a> {
         Argument { call: self, key, text }
     }
 
@@ -184,7 +184,7 @@ impl Call {
     }
 
     /// Reads a switch, which is on or off.
-    pub fn switch(&self, key: &str, value: &str) -> Result<bool, CallError> {
+    pub(crate) fn switch(&self, key: &str, value: &str) -> Result<bool, CallError> {
         match value {
             "on" => Ok(true),
             "off" => Ok(false),

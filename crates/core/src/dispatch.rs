@@ -178,7 +178,7 @@ impl Dispatch {
     }
 
     /// From now on energy is counted, within a budget.
-    pub fn open_account(&mut self, budget: EnergyBudget) {
+    pub(crate) fn open_account(&mut self, budget: EnergyBudget) {
         self.ledger.open_account(budget);
     }
 
@@ -234,7 +234,7 @@ impl Dispatch {
     /// A job ended, and it is known what it really drew with what it held at its end: the policy may learn
     /// from that.
     #[inline]
-    pub fn end_measured(&mut self, job: JobId, power: Watts) -> Result<(), Violation> {
+    pub(crate) fn end_measured(&mut self, job: JobId, power: Watts) -> Result<(), Violation> {
         self.end(job)?;
         self.drawn.push(Drawn { job, power });
         Ok(())
@@ -262,14 +262,14 @@ impl Dispatch {
     }
 
     /// Begins to switch free nodes off, as many as can be; says how many.
-    pub fn stop_nodes(&mut self, most: u32) -> u32 {
+    pub(crate) fn stop_nodes(&mut self, most: u32) -> u32 {
         let count = self.ledger.stop_nodes(most);
         self.machine_changed |= count > 0;
         count
     }
 
     /// So many nodes that were being switched off are off.
-    pub fn nodes_stopped(&mut self, count: u32) {
+    pub(crate) fn nodes_stopped(&mut self, count: u32) {
         self.ledger.nodes_stopped(count);
         self.machine_changed = true;
     }
@@ -282,7 +282,7 @@ impl Dispatch {
     }
 
     /// So many nodes that were being started are idle.
-    pub fn nodes_ready(&mut self, count: u32) {
+    pub(crate) fn nodes_ready(&mut self, count: u32) {
         self.ledger.nodes_ready(count);
         self.machine_changed = true;
     }

@@ -12,6 +12,7 @@ use crate::units::{Joules, NodeId, Span, Watts};
 use crate::utility::Utilities;
 
 mod csv;
+#[doc(hidden)]
 pub mod essc;
 
 /// A site: what its machines can do, and what tasks are worth to it. Copies are cheap.
@@ -76,7 +77,7 @@ pub struct PState {
 impl PState {
     /// Its energy.
     #[inline]
-    pub fn energy(&self) -> Joules {
+    pub(crate) fn energy(&self) -> Joules {
         self.power.over(self.time)
     }
 
@@ -158,9 +159,9 @@ pub enum NotTables {
 
 impl Tables {
     /// The most machines there may be.
-    pub const MOST_MACHINES: u32 = 1_000_000;
+    const MOST_MACHINES: u32 = 1_000_000;
     /// The most types there may be, of machines or of tasks.
-    pub const MOST_TYPES: u32 = 10_000;
+    const MOST_TYPES: u32 = 10_000;
 
     /// Tables of these types. `states` has the P-states of each pair, by task type and then by
     /// machine type; none where the machine type refuses the task type. P-states that another one

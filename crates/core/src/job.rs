@@ -90,7 +90,7 @@ impl NodeRange {
     }
 
     /// Whether this many nodes are neither too few nor too many.
-    pub fn contains(self, nodes: u32) -> bool {
+    pub(crate) fn contains(self, nodes: u32) -> bool {
         (self.fewest()..=self.most()).contains(&nodes)
     }
 }
@@ -206,7 +206,7 @@ impl Tolerance {
 
     /// The least a job may have asked for that is to take so long.
     #[inline]
-    pub fn least_request(self, time: Span) -> Span {
+    pub(crate) fn least_request(self, time: Span) -> Span {
         match self {
             Tolerance::Unbounded => Span::ZERO,
             Tolerance::Slowdown(share) => {

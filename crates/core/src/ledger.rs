@@ -29,7 +29,7 @@ mod violation;
 
 pub use energy::EnergyAccount;
 use feeds::Feeding;
-pub use live::FoundOn;
+pub(crate) use live::FoundOn;
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
 pub(crate) use seats::Taken;
@@ -293,7 +293,7 @@ impl Ledger {
 
     /// Takes back what a job holds.
     #[inline]
-    pub fn release(&mut self, job: JobId) -> Result<Holding, Violation> {
+    pub(crate) fn release(&mut self, job: JobId) -> Result<Holding, Violation> {
         let holding = self.take_back(job)?;
         self.suspended.remove(&job);
         if let Some(placement) = &mut self.placement {
@@ -416,7 +416,7 @@ impl Ledger {
     }
 
     /// The most that was ever handed out, with what the machine draws anyway.
-    pub fn peak(&self) -> Watts {
+    pub(crate) fn peak(&self) -> Watts {
         self.peak
     }
 

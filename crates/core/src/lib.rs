@@ -43,8 +43,10 @@
 //!
 //! # Stability
 //!
-//! Items that the documentation shows are kept, or their removal is announced: `public-api.txt` beside this crate lists
-//! them, and a test compares. Hidden modules are for Busbar's own crates and promise nothing.
+//! The promise is what an author of a policy, an importer or a study needs: the items that the documentation shows.
+//! They are kept, or their removal is announced: `public-api.txt` beside this crate lists them, and a test compares.
+//! Hidden modules, such as those of the single policies, are public only because Busbar's other crates share them, and
+//! promise nothing. A value of a hidden type that the documentation mentions can be passed on as it is.
 //!
 //! # Where things are
 //!
@@ -61,16 +63,13 @@
 //! | [`switching`] | when idle nodes are switched off |
 //! | [`queue`] | the waiting jobs, indexed |
 //! | [`ledger`] | what is held, and what is free |
-//! | [`policy`] | who runs next, and how: one file per policy, and your own |
-//! | [`dispatch`] | carries decisions out, or refuses them |
+//! | [`policy`] | who runs next, and how: what a policy of your own implements and sees |
 //! | [`sim`] | the event loop |
 //! | [`workload`] | jobs in submit order, with their real run times |
 //! | [`profile`] | what applications were measured to take and draw, and predictions |
 //! | [`variation`] | processors of one model that are not alike |
 //! | [`metrics`] | what came of it, in figures |
 //! | [`prepared`], [`scenario`] | a workload made ready for a policy; a policy by its name, tried on it |
-//! | [`tuning`] | which parameters suit a site, by its past |
-//! | [`solve`] | nodes and watts shared so that the value is largest; power shared within a job |
 
 // What tests expect is near enough with any mathematical library.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
@@ -84,6 +83,7 @@ pub mod calendar;
 pub mod call;
 #[doc(hidden)]
 pub mod digits;
+#[doc(hidden)]
 pub mod dispatch;
 pub mod freedom;
 pub mod heterogeneity;
@@ -105,6 +105,7 @@ pub mod queue;
 pub mod rows;
 pub mod scenario;
 pub mod sim;
+#[doc(hidden)]
 pub mod solve;
 #[doc(hidden)]
 pub mod spelling;
@@ -112,6 +113,7 @@ pub mod switching;
 pub mod tariff;
 #[doc(hidden)]
 pub mod text;
+#[doc(hidden)]
 pub mod tuning;
 pub mod units;
 pub mod utility;

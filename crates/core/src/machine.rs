@@ -31,7 +31,8 @@ pub(crate) use node::assumed_idle;
 pub use node::{Details, Node};
 pub use off::{Off, Transition};
 pub use partitioned::{Described, Overlapping, Partition, Partitioned};
-pub use parts::{CLASSES, Parts};
+pub(crate) use parts::CLASSES;
+pub use parts::Parts;
 
 /// A machine. Its nodes are alike, or its [kinds](Machine::kinds) say which there are.
 #[derive(Clone, Debug, PartialEq, Hash)]
@@ -419,13 +420,13 @@ impl Machine {
     }
 
     /// The most that is drawn where the budget is measured: by the site, if the budget is its, or by the machine.
-    pub fn most_at_meter(&self) -> Watts {
+    pub(crate) fn most_at_meter(&self) -> Watts {
         let (most, cooling) = (self.max_power(), self.cooling_in_budget());
         cooling.map_or(most, |cooling| cooling.of_site(most, most, None))
     }
 
     /// What the machine may draw under a limit at the meter of the budget.
-    pub fn within(&self, limit: Watts) -> Watts {
+    pub(crate) fn within(&self, limit: Watts) -> Watts {
         let cooling = self.cooling_in_budget();
         cooling.map_or(limit, |cooling| cooling.of_machine(limit, self.max_power()))
     }

@@ -45,12 +45,7 @@ pub fn bounded_slowdown(job: &Job, record: &Record, threshold: Span) -> f64 {
 /// The same against another run time, such as the one at the nominal operating point: what a user
 /// sees who did not ask to be slowed.
 #[inline]
-pub fn bounded_slowdown_against(
-    run_time: Span,
-    job: &Job,
-    record: &Record,
-    threshold: Span,
-) -> f64 {
+fn bounded_slowdown_against(run_time: Span, job: &Job, record: &Record, threshold: Span) -> f64 {
     let turnaround = record.end.since(job.submit);
     (turnaround.millis() as f64 / run_time.max(threshold).millis() as f64).max(1.0)
 }

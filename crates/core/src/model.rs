@@ -13,9 +13,13 @@ use crate::units::{JobId, Share, Span, Watts};
 
 mod caps;
 mod dvfs;
+#[doc(hidden)]
 pub mod elastic;
+#[doc(hidden)]
 mod heterogeneous;
+#[doc(hidden)]
 pub mod pass;
+#[doc(hidden)]
 mod profiled;
 mod progress;
 mod rigid;
@@ -24,8 +28,11 @@ mod work;
 
 pub use caps::{Caps, NodeCap};
 pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
+#[doc(hidden)]
 pub use elastic::{Elastic, NodeCaps};
+#[doc(hidden)]
 pub use heterogeneous::{Heterogeneous, task_type};
+#[doc(hidden)]
 pub use profiled::{Beliefs, Profiled, ProfiledError};
 pub use progress::Progress;
 pub use rigid::Rigid;
@@ -357,7 +364,7 @@ pub struct Within {
 impl Within {
     /// Whether a way is within these bounds.
     #[inline]
-    pub fn has(&self, way: &TimedPoint) -> bool {
+    pub(crate) fn has(&self, way: &TimedPoint) -> bool {
         way.point.nodes <= self.nodes
             && way.point.power <= self.power
             && way.believed <= self.believed

@@ -2,7 +2,7 @@
 //!
 //! A [`Policy`] looks at a [`View`] of the cluster and writes down [`Decision`]s. It does no I/O
 //! and cannot fail; what it decides wrongly the ledger refuses. The same policy runs in the
-//! simulator and live. The one exception is [`External`], which asks a program, may give up, and is for
+//! simulator and live. The one exception is `external`, which asks a program, may give up, and is for
 //! simulations alone.
 //!
 //! To add one: write a file under `policy/` that opens with its paper and its rule, implement
@@ -16,52 +16,76 @@ use crate::queue::Queue;
 use crate::units::{Instant, JobId, Span, Watts};
 
 mod backfill;
+#[doc(hidden)]
 mod conservative;
 pub mod contender;
 mod easy;
+#[doc(hidden)]
 mod easy_power;
+#[doc(hidden)]
 pub mod external;
 mod fcfs;
 mod field;
 mod kind;
 mod log2;
 pub mod order;
+#[doc(hidden)]
 pub mod parm;
-pub mod past_power;
+#[doc(hidden)]
+pub(crate) mod past_power;
+#[doc(hidden)]
 pub mod pb_guided;
+#[doc(hidden)]
 pub mod ppartition;
 mod predictions;
 mod published;
 mod registry;
+#[doc(hidden)]
 pub mod rmap;
+#[doc(hidden)]
 pub mod share;
 mod slowable;
 mod spec;
+#[doc(hidden)]
 pub mod three_queues;
+#[doc(hidden)]
 pub mod uniform;
+#[doc(hidden)]
 pub mod utility;
 
 pub use backfill::{Ahead, Backfill, Chooser, Room};
-pub use conservative::{Conservative, ConservativeSpec};
+#[doc(hidden)]
+pub use conservative::ConservativeSpec;
 pub use contender::{Believe, Contender};
-pub use easy::{Easy, EasySpec, Nominal, plain};
+pub use easy::{Easy, Nominal, plain};
+#[doc(hidden)]
 pub use easy_power::{EasyPower, EasyPowerSpec, Fastest};
-pub use external::{External, ExternalSpec};
+#[doc(hidden)]
+pub use external::ExternalSpec;
 pub use fcfs::Fcfs;
 pub use field::{Draws, Field, Unfit};
 pub use kind::{BuildContext, Parameter, PolicyError, PolicyKind};
 pub use order::{Order, OrderSpec, OrderedBy, Predict, Submission};
+#[doc(hidden)]
 pub use parm::{Parm, ParmSpec};
-pub use past_power::{Level, PastDraw, PowerForecast};
+pub(crate) use past_power::PowerForecast;
+#[doc(hidden)]
+pub use past_power::{Level, PastDraw};
+#[doc(hidden)]
 pub use pb_guided::{Guide, PbGuided, PbGuidedSpec};
+#[doc(hidden)]
 pub use ppartition::{Ppartition, PpartitionSpec};
 pub use predictions::{Accuracy, Errors, Predictions};
 pub use published::Published;
 pub use registry::{RegisterError, register};
+#[doc(hidden)]
 pub use rmap::{Rmap, RmapSpec};
-pub use share::{ByShare, ShareSpec};
+#[doc(hidden)]
+pub use share::ShareSpec;
 pub use spec::PolicySpec;
-pub use uniform::{Uniform, UniformSpec};
+#[doc(hidden)]
+pub use uniform::UniformSpec;
+#[doc(hidden)]
 pub use utility::{Gangs, UtilityMapper, UtilitySpec};
 
 /// A rule that decides which waiting jobs start, and at which operating point.

@@ -9,8 +9,11 @@ use std::fmt;
 
 use crate::units::{Span, Watts};
 
+#[doc(hidden)]
 pub mod cab;
+#[doc(hidden)]
 pub mod csv;
+#[doc(hidden)]
 pub mod fit;
 pub mod gears;
 pub mod measured;
@@ -116,7 +119,7 @@ impl Profile {
 
 impl Profile {
     /// For each number of nodes, ascending, the row with most cores and the highest cap.
-    pub fn unthrottled(&self) -> impl Iterator<Item = &Row> {
+    pub(crate) fn unthrottled(&self) -> impl Iterator<Item = &Row> {
         // Rows are sorted: the last of a number of nodes it is.
         let same = |one: &Row, other: &Row| one.configuration.nodes == other.configuration.nodes;
         self.rows.chunk_by(same).filter_map(|rows| rows.last())

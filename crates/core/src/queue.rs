@@ -12,7 +12,7 @@
 //! never costs the tree anything.
 //!
 //! Where jobs draw unlike amounts of power for a node, a second tree of the same form holds the least that any of them
-//! draws below each child ([`Queue::that_knows_power`]).
+//! draws below each child (`Queue::that_knows_power`).
 //!
 //! The index may promise too much (a class is as small as its smallest size, times are rounded
 //! down to seconds and power to watts), never too little: a policy tests what it is given.
@@ -118,7 +118,7 @@ impl Queue {
     }
 
     /// The same queue, which is empty, with an index that knows what each job draws.
-    pub fn that_knows_power(mut self) -> Self {
+    pub(crate) fn that_knows_power(mut self) -> Self {
         let mut draws = Draws::default();
         draws.grow(self.blocks.len());
         self.draws = Some(draws);

@@ -196,7 +196,11 @@ impl<'a> Simulation<'a> {
 
     /// Runs it, reporting now and then how many jobs have ended or were turned away. Whoever hears that may break it
     /// off.
-    pub fn run_with_progress(&self, policy: &mut dyn Policy, progress: &mut Progress<'_>) -> Run {
+    pub(crate) fn run_with_progress(
+        &self,
+        policy: &mut dyn Policy,
+        progress: &mut Progress<'_>,
+    ) -> Run {
         let rigid = Rigid::on(self.machine);
         let model = self.model.unwrap_or(&rigid);
         let truth = self.truth.unwrap_or(Truth::Model(model));

@@ -16,8 +16,10 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use demand::{DemandCharge, Months, Peaks};
-pub use rate::{Amount, Currency, Measure, Rate, RateError};
+pub use demand::DemandCharge;
+pub(crate) use demand::{Months, Peaks};
+pub(crate) use rate::Amount;
+pub use rate::{Currency, Measure, Rate, RateError};
 pub use series::SeriesValue;
 pub use spec::{RateSpec, SeriesSpec, parse_carbon, parse_outdoor, parse_price};
 
@@ -124,31 +126,27 @@ impl Curve {
 
 impl<V: Copy> Curve<V> {
     /// One value for all time.
-    pub fn constant(value: V) -> Self {
+    pub(crate) fn constant(value: V) -> Self {
         Curve { steps: vec![(Instant::ZERO, value)], until: Instant::NEVER }
     }
 
     /// From when on nothing is known.
-    pub fn until(&self) -> Instant {
+    #[cfg(test)]
+    pub(crate) fn until(&self) -> Instant {
         self.until
-    }
-
-    /// The step that holds at an instant, if it is not before the first.
-    fn place(&self, at: Instant) -> Option<usize> {
-        self.steps.partition_point(|step| step.0 <= at).checked_sub(1)
     }
 }
 
 /// Reads a curve from one instant to the next, without looking for the place each time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub(crate) struct Reading {
     place: usize,
 }
 
 impl<V: Copy> Curve<V> {
     /// The stretches of one value from an instant to another, which are not before those of the last time: how long in
     /// milliseconds, and which value, if it is known.
-    pub fn stretches(
+    pub(crate) fn stretches(
         &self,
         reading: &mut Reading,
         from: Instant,
@@ -177,8 +175,10 @@ impl<V: Copy> Curve<V> {
     }
 
     /// The value at an instant, if it is known.
-    pub fn at(&self, at: Instant) -> Option<V> {
-        self.place(at).filter(|_| at < self.until).map(|place| self.steps[place].1)
+    #[cfg(test)]
+    pub(crate) fn at(&self, at: Instant) -> Option<V> {
+        let place = self.steps.partition_point(|step| step.0 <= at).checked_sub(1)?;
+        (at < self.until).then(|| self.steps[place].1)
     }
 }
 
@@ -186,18 +186,18 @@ impl<V: Copy> Curve<V> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tariff {
     /// The price of energy.
-    pub price: Option<Curve>,
+    pub(crate) price: Option<Curve>,
     /// The carbon intensity of energy.
-    pub carbon: Option<Curve>,
+    pub(crate) carbon: Option<Curve>,
     /// The price of the highest 15-minute average of each month.
-    pub demand: Option<(DemandCharge, Months)>,
+    pub(crate) demand: Option<(DemandCharge, Months)>,
     /// The temperature outdoors, on which cooling may depend.
-    pub outdoor: Option<Curve<Celsius>>,
+    pub(crate) outdoor: Option<Curve<Celsius>>,
 }
 
 impl Tariff {
     /// Whether nothing is counted.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.price.is_none() && self.carbon.is_none() && self.demand.is_none()
     }
 

@@ -10,10 +10,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The most bytes a line may have, without its end.
-pub const LONGEST_LINE: usize = 64 << 10;
+const LONGEST_LINE: usize = 64 << 10;
 
 /// The most bytes a file may have that is parsed as a whole.
-pub const LARGEST_FILE: u64 = 64 << 20;
+const LARGEST_FILE: u64 = 64 << 20;
 
 /// How much is read at a time.
 const CHUNK: usize = 64 << 10;
@@ -117,14 +117,14 @@ pub fn long_line(error: &io::Error) -> Option<LongLine> {
 }
 
 /// The bytes of a file of lines.
-pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let size = file.metadata().map_or(0, |found| found.len());
     read_lines(file, size)
 }
 
 /// A file of lines.
-pub fn read(path: &Path) -> io::Result<String> {
+pub(crate) fn read(path: &Path) -> io::Result<String> {
     utf8(read_bytes(path)?)
 }
 

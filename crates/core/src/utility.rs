@@ -138,7 +138,7 @@ impl UtilityFunction {
     }
 
     /// The pieces.
-    pub fn pieces(&self) -> &[Piece] {
+    pub(crate) fn pieces(&self) -> &[Piece] {
         &self.0
     }
 

@@ -6,10 +6,14 @@
 //! [`runs`] makes such a file of the runs that a site has logged, [`catalyst`] makes a machine up. Nobody here knows jobs, or who gets which processor:
 //! [`ptune`](crate::solve::ptune) decides that.
 
+#[doc(hidden)]
 pub mod catalyst;
+#[doc(hidden)]
 pub mod csv;
 pub mod curve;
-pub mod kin;
+#[doc(hidden)]
+pub(crate) mod kin;
+#[doc(hidden)]
 pub mod runs;
 
 pub use curve::{Curve, CurveError, Ips, Knot};
@@ -78,8 +82,7 @@ impl Processors {
 }
 
 impl Application {
-    /// The processors from the most to the least efficient, [as curves are
-    /// compared](Curve::by_efficiency), and by place where that is the same.
+    /// The processors from the most to the least efficient, and by place where that is the same.
     pub fn by_efficiency(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.curves.len()).collect();
         order.sort_by(|a, b| self.curves[*a].by_efficiency(&self.curves[*b]));

@@ -337,7 +337,7 @@ impl Workload {
     }
 
     /// The most nodes of `per_node` processors each that are busy at once if no job ever waits.
-    pub fn most_at_once(&self, per_node: u32) -> u64 {
+    pub(crate) fn most_at_once(&self, per_node: u32) -> u64 {
         let mut changes = Vec::with_capacity(2 * self.jobs.len());
         for (job, &run_time) in self.jobs.iter().zip(&self.run_times) {
             let nodes = i64::from(job.processors.div_ceil(per_node.max(1)));

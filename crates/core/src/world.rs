@@ -17,26 +17,36 @@
 //! **The reference.** A job that gets what its user asks for, without a cap, takes the run time that the
 //! workload says. Every other time is that one times a factor ([`Pace`]).
 
+#[doc(hidden)]
 mod application;
-pub mod assignment;
-pub mod catalogue;
-pub mod law;
+#[doc(hidden)]
+pub(crate) mod assignment;
+#[doc(hidden)]
+pub(crate) mod catalogue;
+#[doc(hidden)]
+pub(crate) mod law;
 mod names;
 mod nodes;
+#[doc(hidden)]
 mod pace;
 mod repertoire;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)]
 pub use application::{Application, Coupling};
+#[doc(hidden)]
 pub use assignment::{Assignment, Shape};
+#[doc(hidden)]
 pub use law::{Ask, Conditions, Law};
 pub use names::Names;
-pub use nodes::NodeTable;
+pub(crate) use nodes::NodeTable;
+#[doc(hidden)]
 pub use pace::{Factor, Pace};
 pub use repertoire::{Profiles, Repertoire, Unsuited};
 
-pub use crate::machine::{CLASSES, Node, Parts};
+pub(crate) use crate::machine::CLASSES;
+pub use crate::machine::{Node, Parts};
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +61,7 @@ use crate::workload::Seats;
 
 /// Which nodes a job has, and what each of them may draw.
 #[derive(Clone, Copy, Debug)]
-pub enum Held<'a> {
+pub(crate) enum Held<'a> {
     /// Any nodes: they are alike, or nobody knows which they are.
     Any,
     /// These stretches of nodes, all under the cap of the job's operating point; with the table of all nodes.
@@ -132,7 +142,7 @@ impl World {
     }
 
     /// Jobs that run the applications of processors that were measured one by one: each node is one of them.
-    pub fn measured(node: Node, processors: &Arc<Processors>, assigned: Assignment) -> Self {
+    pub(crate) fn measured(node: Node, processors: &Arc<Processors>, assigned: Assignment) -> Self {
         let curved = |place| Curved::new(processors.clone(), place, node.highest);
         let measured: Vec<Curved> = (0..processors.applications().len()).map(curved).collect();
         let named = processors.applications().iter().zip(&measured);
@@ -144,7 +154,7 @@ impl World {
     }
 
     /// Jobs that run applications with tables of what they did.
-    pub fn profiled(
+    pub(crate) fn profiled(
         node: Node,
         parts: Parts,
         tables: Arc<[Arc<Table>]>,
@@ -174,7 +184,7 @@ impl World {
 
     /// The same, where it was measured what the nodes of some jobs drew together, by job: that is what they draw
     /// as they are asked for. The laws say how it changes with caps and sizes.
-    pub fn with_drawn(self, drawn: Vec<Option<Watts>>) -> Self {
+    pub(crate) fn with_drawn(self, drawn: Vec<Option<Watts>>) -> Self {
         World { drawn, ..self }
     }
 
@@ -185,22 +195,22 @@ impl World {
     }
 
     /// The configurations that each application was run in, where that is all that is known.
-    pub fn tables(&self) -> &Arc<[Arc<Table>]> {
+    pub(crate) fn tables(&self) -> &Arc<[Arc<Table>]> {
         &self.tables
     }
 
     /// What each node was measured to do, by application, where nodes were measured one by one.
-    pub fn curved(&self) -> &[Curved] {
+    pub(crate) fn curved(&self) -> &[Curved] {
         &self.measured
     }
 
     /// Whether it matters which nodes a job has.
-    pub fn minds_nodes(&self) -> bool {
+    pub(crate) fn minds_nodes(&self) -> bool {
         self.parts.are_unlike() || !self.measured.is_empty()
     }
 
     /// The table of this many nodes.
-    pub fn node_table(&self, nodes: u32) -> NodeTable {
+    pub(crate) fn node_table(&self, nodes: u32) -> NodeTable {
         NodeTable::new(&self.parts, nodes, self.applications.len())
     }
 
@@ -217,12 +227,12 @@ impl World {
     }
 
     /// The nodes.
-    pub fn node(&self) -> Node {
+    pub(crate) fn node(&self) -> Node {
         self.node
     }
 
     /// How the nodes differ.
-    pub fn parts(&self) -> &Parts {
+    pub(crate) fn parts(&self) -> &Parts {
         &self.parts
     }
 
@@ -242,7 +252,7 @@ impl World {
     }
 
     /// What happens to a job, which runs for `run_time` as it was asked for, when it runs like this.
-    pub fn outcome(
+    pub(crate) fn outcome(
         &self,
         id: JobId,
         job: &Job,

@@ -29,7 +29,8 @@ mod order;
 mod recording;
 mod report;
 
-pub use arrival::{Arrival, Underway};
+pub use arrival::Arrival;
+pub(crate) use arrival::Underway;
 pub use at_once::{AtOnce, Immediate};
 pub use emulated_power::EmulatedPower;
 pub(crate) use latest::Latest;

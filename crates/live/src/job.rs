@@ -17,7 +17,7 @@ pub mod array;
 mod event;
 mod node;
 mod outcome;
-pub mod requester;
+pub(crate) mod requester;
 mod run;
 
 pub use allotment::{Allotment, Attempt, End};
@@ -95,19 +95,19 @@ pub struct Program {
 
 impl JobRequest {
     /// The size of the request as JSON.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         json_bytes(self)
     }
 }
 
 impl Program {
     /// The size of the program as JSON.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         json_bytes(self)
     }
 
     /// The files for standard output and standard error of a job.
-    pub fn files(&self, entry: &Entry) -> (PathBuf, PathBuf) {
+    pub(crate) fn files(&self, entry: &Entry) -> (PathBuf, PathBuf) {
         let place = |pattern: &PathBuf| {
             let mut name = pattern.to_string_lossy().replace("%j", &entry.number.to_string());
             if let Some(Element { array, index, .. }) = entry.array {
@@ -168,17 +168,17 @@ pub struct Entry {
 
 impl Entry {
     /// The current attempt to run the job.
-    pub fn attempt(&self) -> Attempt {
+    pub(crate) fn attempt(&self) -> Attempt {
         Attempt { job: self.number, number: self.attempts }
     }
 
     /// The current attempt, and how the engine knows the job, if the job came through the engine.
-    pub fn in_engine(&self) -> Option<(Attempt, String)> {
+    pub(crate) fn in_engine(&self) -> Option<(Attempt, String)> {
         Some((self.attempt(), self.handle.clone()?))
     }
 
     /// When the job was over, if it is.
-    pub fn end(&self) -> Option<Instant> {
+    pub(crate) fn end(&self) -> Option<Instant> {
         match &self.phase {
             Phase::Over(outcome) => Some(outcome.end),
             _ => None,
@@ -186,7 +186,7 @@ impl Entry {
     }
 
     /// The state of the job's run, if the job is running.
-    pub fn run(&self) -> Option<&Run> {
+    pub(crate) fn run(&self) -> Option<&Run> {
         match &self.phase {
             Phase::Running(run) => Some(run),
             _ => None,
@@ -194,7 +194,7 @@ impl Entry {
     }
 
     /// The state of the job's run, if the job is running, to be changed.
-    pub fn run_mut(&mut self) -> Option<&mut Run> {
+    pub(crate) fn run_mut(&mut self) -> Option<&mut Run> {
         match &mut self.phase {
             Phase::Running(run) => Some(run),
             _ => None,

@@ -36,8 +36,8 @@
 //! alone would not notice a changed byte inside a value. A damaged file is refused and not touched. Only a
 //! log whose end is missing cannot be recognised: it looks like one that was never written.
 //!
-//! Jobs that have been over for long are [pruned](Store::prune). Their pages are used again, or
-//! [given back](Store::shrink) to the disk if there are many.
+//! Jobs that have been over for long are pruned. Their pages are used again, or
+//! given back to the disk if there are many.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -77,7 +77,7 @@ pub use error::StoreError;
 pub use finished::Ended;
 pub use lease::Lease;
 pub use read::Reader;
-pub use usage::Sums;
+pub(crate) use usage::Sums;
 
 /// What names the state folder.
 pub(crate) const STATE: Setting = Setting("'state = …' in the configuration, or --state");
@@ -99,21 +99,21 @@ pub struct Store {
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// New jobs with their programs.
-    pub submitted: Vec<(Entry, Program)>,
+    pub(crate) submitted: Vec<(Entry, Program)>,
     /// New elements of arrays. Their program is that of the first element, which is in `submitted`.
-    pub elements: Vec<Entry>,
+    pub(crate) elements: Vec<Entry>,
     /// Jobs that have changed.
-    pub changed: Vec<Entry>,
+    pub(crate) changed: Vec<Entry>,
     /// Events in order. A job that is named must exist, or be in `submitted`.
-    pub events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     /// Nodes that are switched, each with its state from now on; `None` if it is on.
-    pub nodes: Vec<(u32, Option<SwitchState>)>,
+    pub(crate) nodes: Vec<(u32, Option<SwitchState>)>,
     /// The budget as an operator wrote it; `Some(None)` if the configured one applies again.
-    pub budget: Option<Option<String>>,
+    pub(crate) budget: Option<Option<String>>,
     /// The time by the daemon's clock, and by the wall clock in milliseconds since 1970.
-    pub now: (Instant, i64),
+    pub(crate) now: (Instant, i64),
     /// The boot that the daemon's clock counts from; unchanged if `None`.
-    pub boot: Option<Boot>,
+    pub(crate) boot: Option<Boot>,
 }
 
 /// The state that a daemon starts from.
@@ -138,28 +138,28 @@ pub struct Saved {
 }
 
 /// How many jobs that are over a policy is told about when a daemon starts.
-pub const PAST_JOBS: usize = 2000;
+pub(crate) const PAST_JOBS: usize = 2000;
 
 /// A boot of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Boot {
+pub(crate) struct Boot {
     /// The ID of the boot.
-    pub id: String,
+    pub(crate) id: String,
     /// The value of the daemon's clock at boot; may be negative.
-    pub origin: i64,
+    pub(crate) origin: i64,
 }
 
 /// A time by all clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The time by the daemon's clock.
-    pub now: Instant,
+    pub(crate) now: Instant,
     /// The time by the wall clock, in milliseconds since 1970.
-    pub wall: i64,
+    pub(crate) wall: i64,
     /// The ID of the boot; empty if it is not known.
-    pub boot: String,
+    pub(crate) boot: String,
     /// The value of the daemon's clock at boot; may be negative.
-    pub origin: i64,
+    pub(crate) origin: i64,
 }
 
 /// The times of a job by the wall clock, in milliseconds since 1970, as they were when they were
@@ -167,22 +167,22 @@ pub struct Stamp {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WallTimes {
     /// When the job was submitted.
-    pub submit: i64,
+    pub(crate) submit: i64,
     /// When the job started, if it did.
-    pub start: Option<i64>,
+    pub(crate) start: Option<i64>,
     /// When the job ended, if it has.
-    pub end: Option<i64>,
+    pub(crate) end: Option<i64>,
 }
 
 /// A job as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredJob {
+pub(crate) struct StoredJob {
     /// The job.
-    pub entry: Entry,
+    pub(crate) entry: Entry,
     /// Its program.
-    pub program: Program,
+    pub(crate) program: Program,
     /// Its times by the wall clock.
-    pub walls: WallTimes,
+    pub(crate) walls: WallTimes,
 }
 
 /// A query of the history.
@@ -204,18 +204,18 @@ impl Store {
     }
 
     /// The same in a folder that was checked already.
-    pub fn open_in(folder: &TrustedFolder) -> Result<Self, StoreError> {
+    fn open_in(folder: &TrustedFolder) -> Result<Self, StoreError> {
         Store::lead(folder, lock::take(folder, lease::USUAL)?)
     }
 
     /// The lease of a daemon that takes the state now, or an error if another one has it. It may act for so long without a sign
     /// of life.
-    pub fn lease_in(folder: &TrustedFolder, length: Duration) -> Result<Lease, StoreError> {
+    pub(crate) fn lease_in(folder: &TrustedFolder, length: Duration) -> Result<Lease, StoreError> {
         lock::take(folder, length)
     }
 
     /// The same for a daemon that stands by until no other one leads. `rest` is called at each look.
-    pub fn stand_by(
+    pub(crate) fn stand_by(
         folder: &TrustedFolder,
         length: Duration,
         mut rest: impl FnMut(&str),
@@ -227,13 +227,13 @@ impl Store {
     }
 
     /// The last sign of life that a daemon has given in this folder, whatever it says; nothing if none was ever there.
-    pub fn last_sign(folder: &TrustedFolder) -> Result<String, StoreError> {
+    pub(crate) fn last_sign(folder: &TrustedFolder) -> Result<String, StoreError> {
         lock::last_sign(folder)
     }
 
     /// The lease of somebody who stands in for a daemon that has given no sign of life since this one; nothing if one leads after
     /// all. One that stands still is ended if `may_end` says so; the lease is there at a later call then.
-    pub fn take_after(
+    pub(crate) fn take_after(
         folder: &TrustedFolder,
         length: Duration,
         last: &str,
@@ -243,7 +243,7 @@ impl Store {
     }
 
     /// Opens the state of a daemon that leads.
-    pub fn lead(folder: &TrustedFolder, lease: Lease) -> Result<Self, StoreError> {
+    pub(crate) fn lead(folder: &TrustedFolder, lease: Lease) -> Result<Self, StoreError> {
         let path = Store::path_in(folder.path());
         for ending in ["", "-wal", "-shm", "-journal", ".new", ".new-wal", ".new-shm"] {
             folder.check(format!("{DATABASE}{ending}"))?;
@@ -265,7 +265,7 @@ impl Store {
     }
 
     /// The day of a time in milliseconds since 1970, in this machine's time zone, counted from 1970-01-01.
-    pub fn day_of(wall: i64) -> i64 {
+    pub(crate) fn day_of(wall: i64) -> i64 {
         usage::day_of(wall)
     }
 
@@ -276,7 +276,7 @@ impl Store {
 
     /// A connection for reading in another thread, which never blocks the writer. It must be
     /// dropped before the store.
-    pub fn reader(&self) -> Result<Reader, StoreError> {
+    pub(crate) fn reader(&self) -> Result<Reader, StoreError> {
         Reader::open(&self.file.path)
     }
 
@@ -293,19 +293,19 @@ impl Store {
     }
 
     /// The right to lead; see [`Lease::ensure`].
-    pub fn lease(&self) -> &Lease {
+    pub(crate) fn lease(&self) -> &Lease {
         &self.lease
     }
 
     /// An error if the folder or one of its files was removed or replaced.
-    pub fn is_in_place(&self) -> Result<(), StoreError> {
+    pub(crate) fn is_in_place(&self) -> Result<(), StoreError> {
         self.presence.check()
     }
 
     /// Removes jobs that ended before a time, with everything about them, and other events from
     /// before: at most `at_most` rows, the oldest first. Jobs that others depend on stay. Returns
     /// the number of removed rows; if it is `at_most` there may be more.
-    pub fn prune(&mut self, before: Instant, at_most: u32) -> Result<u32, StoreError> {
+    pub(crate) fn prune(&mut self, before: Instant, at_most: u32) -> Result<u32, StoreError> {
         self.is_in_place()?;
         let Reader { path, connection } = &mut self.file;
         prune::prune(connection, before, at_most).map_err(|fault| fault.at(path))
@@ -313,7 +313,7 @@ impl Store {
 
     /// Gives unused pages back to the disk, if there are many: at most `at_most`. Returns whether
     /// there are more. The file shrinks at the next checkpoint.
-    pub fn shrink(&mut self, at_most: u32) -> Result<bool, StoreError> {
+    pub(crate) fn shrink(&mut self, at_most: u32) -> Result<bool, StoreError> {
         self.is_in_place()?;
         let Reader { path, connection } = &self.file;
         shrink::shrink(connection, at_most).map_err(|source| error::Fault::Sqlite(source).at(path))
@@ -321,7 +321,7 @@ impl Store {
 
     /// Closes the file properly: the write-ahead log is merged into the database. On a full disk the
     /// log stays, which is as good: the next one to open the file reads it.
-    pub fn close(mut self) -> Result<(), StoreError> {
+    pub(crate) fn close(mut self) -> Result<(), StoreError> {
         let Reader { path, connection } = self.file;
         let closed = file::close(connection).map_err(|fault| error::Fault::Sqlite(fault).at(&path));
         self.reserve.take_what_is_there();
@@ -343,13 +343,6 @@ impl Deref for Store {
 
     fn deref(&self) -> &Reader {
         &self.file
-    }
-}
-
-impl Stamp {
-    /// The wall clock at a time, if it is not set in between.
-    pub fn wall_at(&self, instant: Instant) -> i64 {
-        wall_at((self.now, self.wall), instant)
     }
 }
 

@@ -188,7 +188,7 @@ impl Store {
     }
 
     /// An application at a glance.
-    pub fn entry(&self, application: &str) -> Result<Entry, StoreError> {
+    fn entry(&self, application: &str) -> Result<Entry, StoreError> {
         let mut entries = self.entries()?;
         match entries.iter().position(|entry| entry.application == application) {
             Some(place) => Ok(entries.swap_remove(place)),

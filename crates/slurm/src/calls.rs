@@ -1,7 +1,7 @@
 //! Every call of one of Slurm's programs that Busbar makes, in one list.
 //!
 //! A [`Reading`] asks what is so and changes nothing. Its answers are recorded for the versions that Busbar was tried with
-//! ([`record`](crate::record)), and tests read them all. An [`Act`] changes something, and the cluster is read afterwards
+//! ([`record`](crate::record)), and tests read them all. An `Act` changes something, and the cluster is read afterwards
 //! to see whether it did. Whoever needs another call adds it here: a test finds programs of Slurm that are called
 //! elsewhere.
 
@@ -18,11 +18,11 @@ use crate::version::Version;
 
 /// A program of Slurm with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub(crate) struct Call {
     /// The program.
-    pub program: String,
+    pub(crate) program: String,
     /// Its arguments.
-    pub arguments: Vec<String>,
+    pub(crate) arguments: Vec<String>,
 }
 
 impl Call {
@@ -93,7 +93,7 @@ pub enum Reading {
 
 impl Reading {
     /// All of them.
-    pub const ALL: [Reading; 13] = [
+    pub(crate) const ALL: [Reading; 13] = [
         Reading::Version,
         Reading::Configuration,
         Reading::Jobs,
@@ -110,7 +110,7 @@ impl Reading {
     ];
 
     /// The call that asks it, with the form in which jobs are printed.
-    pub fn call(self, format: &JobFormat) -> Call {
+    pub(crate) fn call(self, format: &JobFormat) -> Call {
         let jobs = || Call::new("squeue", &["-h", "-a", "-t", "all", "-O"]).and(format.argument());
         match self {
             Reading::Version => Call::new("scontrol", &["--version"]),
@@ -134,7 +134,7 @@ impl Reading {
     }
 
     /// Whether this version can be asked so.
-    pub fn is_known_to(self, version: Version) -> bool {
+    pub(crate) fn is_known_to(self, version: Version) -> bool {
         match self {
             Reading::NodesInJson
             | Reading::PartitionsInJson
@@ -165,13 +165,13 @@ impl Reading {
 }
 
 /// Some jobs by [`Reading::Jobs`]: Slurm tells of one job quickly, and of several only by way of all.
-pub fn jobs_named(format: &JobFormat, jobs: &[JobRef]) -> Call {
+pub(crate) fn jobs_named(format: &JobFormat, jobs: &[JobRef]) -> Call {
     Reading::Jobs.call(format).and("-j").and(names(jobs))
 }
 
 /// What is done.
 #[derive(Clone, Copy, Debug)]
-pub enum Act<'a> {
+pub(crate) enum Act<'a> {
     /// Holds jobs, so that their users cannot release them.
     Hold(&'a [JobRef]),
     /// Makes the hold of a job its user's.
@@ -213,7 +213,7 @@ pub enum Act<'a> {
 
 impl Act<'_> {
     /// The call that does it.
-    pub fn call(self) -> Call {
+    pub(crate) fn call(self) -> Call {
         let scontrol = |arguments: &[&str]| Call::new("scontrol", arguments);
         let update = |job: JobRef| scontrol(&["update"]).and(format!("jobid={job}"));
         match self {

@@ -28,7 +28,7 @@ pub struct JobUpdate {
 
 impl JobUpdate {
     /// Whether nothing is to change.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == JobUpdate::default()
     }
 

@@ -82,7 +82,7 @@ pub enum SlurmError {
 
 impl SlurmError {
     /// What Slurm said to something, told apart.
-    pub fn from_text(what: &str, text: &str) -> SlurmError {
+    pub(crate) fn from_text(what: &str, text: &str) -> SlurmError {
         let what = what.to_owned();
         let text = tidy(text);
         let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));

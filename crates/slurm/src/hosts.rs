@@ -23,9 +23,9 @@ pub struct HostList(Vec<String>);
 #[error("the list of nodes '{text}' cannot be read: {reason}")]
 pub struct HostListError {
     /// The list, shortened.
-    pub text: String,
+    pub(crate) text: String,
     /// The reason.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 impl HostList {

@@ -44,7 +44,7 @@ impl Answer {
     }
 
     /// The same without a look at the errors it reports.
-    pub fn read_whatever(what: &str, text: &str) -> Result<Self, SlurmError> {
+    fn read_whatever(what: &str, text: &str) -> Result<Self, SlurmError> {
         let value: Value = serde_json::from_str(text).map_err(|error| SlurmError::Unreadable {
             what: what.to_owned(),
             reason: format!("it is not JSON: {error}"),

@@ -2,7 +2,7 @@
 //! emulated meter and an agent. For tests, demonstrations and documentation; nothing here is for production.
 //!
 //! Everything is in one folder: [`layout`] says what is where, [`process`] starts and stops processes by
-//! their identity, and [`packages`] installs Slurm where it is missing. The folder knows what was started
+//! their identity, and `packages` installs Slurm where it is missing. The folder knows what was started
 //! (`processes.json`), so that a later call stops exactly that. Two labs in two folders do not meet: each
 //! has its own key and ports that were free.
 //!
@@ -28,7 +28,7 @@ use crate::version::Version;
 
 mod files;
 pub mod layout;
-pub mod packages;
+pub(crate) mod packages;
 pub mod process;
 
 use layout::Layout;
@@ -250,11 +250,6 @@ impl Lab {
         self.layout.environment()
     }
 
-    /// The socket of the agent of a node, counted from 1.
-    pub fn agent_socket(&self, node: u32) -> PathBuf {
-        self.layout.node(node).join("socket")
-    }
-
     /// The emulated meter of a node, counted from 1.
     pub fn tree(&self, node: u32) -> PathBuf {
         self.layout.node(node).join("tree")
@@ -289,11 +284,6 @@ impl Lab {
             Member { name: wanted.name, pid }
         };
         Ok(self.wanted().into_iter().map(member).collect())
-    }
-
-    /// Whether every process runs.
-    pub fn is_up(&self) -> Result<bool, LabError> {
-        Ok(self.members()?.iter().all(|member| member.pid.is_some()))
     }
 
     /// Starts one process that does not run.

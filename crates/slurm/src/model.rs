@@ -227,7 +227,7 @@ pub enum JobState {
 
 impl JobState {
     /// A state of one word, as `squeue` prints it.
-    pub fn of_word(word: &str) -> Self {
+    pub(crate) fn of_word(word: &str) -> Self {
         match word.trim() {
             "PENDING" | "REQUEUED" | "REQUEUE_HOLD" | "SPECIAL_EXIT" | "RESV_DEL_HOLD" => {
                 JobState::Pending
@@ -248,7 +248,7 @@ impl JobState {
     }
 
     /// A state of a base state and flags, as JSON has it: the flag that `squeue` would print comes first.
-    pub fn of_words<'a>(words: &[&'a str]) -> Self {
+    pub(crate) fn of_words<'a>(words: &[&'a str]) -> Self {
         let has = |flag: &&'a str| words.contains(flag);
         let shown = ["COMPLETING", "CONFIGURING"].iter().find(|flag| has(flag));
         JobState::of_word(shown.or(words.first()).copied().unwrap_or_default())
@@ -260,7 +260,7 @@ impl JobState {
     }
 
     /// Whether the job has nodes.
-    pub fn has_nodes(&self) -> bool {
+    pub(crate) fn has_nodes(&self) -> bool {
         use JobState::{Completing, Configuring, Running, Suspended};
         matches!(self, Configuring | Running | Suspended | Completing)
     }
@@ -282,12 +282,12 @@ pub struct Exit {
 
 impl Exit {
     /// Of the status that `wait` returns.
-    pub fn of_status(status: u32) -> Self {
+    pub(crate) fn of_status(status: u32) -> Self {
         Exit { code: (status >> 8) & 0xff, signal: status & 0x7f }
     }
 
     /// As Slurm prints it: `3:0`, a code and a signal, since 23.02, and the status as a number before.
-    pub fn of_text(text: &str) -> Option<Self> {
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
         match text.trim().split_once(':') {
             Some((code, signal)) => {
                 Some(Exit { code: code.parse().ok()?, signal: signal.parse().ok()? })
@@ -301,13 +301,13 @@ impl Exit {
 pub type Amounts = BTreeMap<String, u64>;
 
 /// Amounts as Slurm writes them: `power:750,fluent:2`.
-pub fn write_amounts(amounts: &Amounts) -> String {
+pub(crate) fn write_amounts(amounts: &Amounts) -> String {
     amounts.iter().map(|(name, count)| format!("{name}:{count}")).collect::<Vec<_>>().join(",")
 }
 
 /// Reads amounts: `power:750`, `a@server:2,b` (one of `b`), `a:1|b:1` (any of them, which counts for each). `None` if
 /// one of them is no number.
-pub fn read_amounts(text: &str) -> Option<Amounts> {
+pub(crate) fn read_amounts(text: &str) -> Option<Amounts> {
     let mut amounts = Amounts::new();
     for part in text.split([',', ';', '|']).map(str::trim).filter(|part| !part.is_empty()) {
         let (name, count) = match part.rsplit_once([':', '=']) {
@@ -473,7 +473,7 @@ const LEAST_LEFT: u64 = 180 * 24 * 3600;
 
 impl Reservation {
     /// Whether it keeps these licences from everybody but root, from now on and for long.
-    pub fn keeps(&self, licences: &Amounts, now: u64) -> bool {
+    pub(crate) fn keeps(&self, licences: &Amounts, now: u64) -> bool {
         self.licences == *licences
             && self.users == ["root"]
             && self.has_begun(now)
@@ -481,7 +481,7 @@ impl Reservation {
     }
 
     /// Whether it holds already.
-    pub fn has_begun(&self, now: u64) -> bool {
+    pub(crate) fn has_begun(&self, now: u64) -> bool {
         self.begins.is_some_and(|begins| begins <= now)
     }
 }

@@ -68,7 +68,7 @@ impl Programs {
     }
 
     /// The same with a variable of the environment.
-    pub fn with_variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
+    pub(crate) fn with_variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.environment.retain(|(other, _)| other != name);
         self.environment.push((name.into(), value.into()));
         self
@@ -81,17 +81,17 @@ impl Programs {
     }
 
     /// How long a program may take.
-    pub fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         self.patience
     }
 
     /// Makes a call that must succeed, and returns what it printed.
-    pub fn make(&self, call: &Call) -> Result<String, SlurmError> {
+    pub(crate) fn make(&self, call: &Call) -> Result<String, SlurmError> {
         succeeded(call, self.try_to(call)?)
     }
 
     /// Makes a call, however it ends.
-    pub fn try_to(&self, call: &Call) -> Result<Printed, SlurmError> {
+    pub(crate) fn try_to(&self, call: &Call) -> Result<Printed, SlurmError> {
         let arguments: Vec<&str> = call.arguments.iter().map(String::as_str).collect();
         self.run(&call.program, &arguments)
     }

@@ -12,7 +12,7 @@ use crate::setup;
 pub const RESERVATION: &str = "busbar";
 
 /// The beginning of the reason with which Busbar drains a node.
-pub const DRAIN_REASON: &str = "busbar:";
+const DRAIN_REASON: &str = "busbar:";
 
 /// The released jobs and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

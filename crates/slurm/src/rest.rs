@@ -22,8 +22,8 @@ use crate::version::Version;
 mod http;
 mod token;
 
+pub use http::Address;
 use http::Method;
-pub use http::{Address, Token};
 pub use token::Credentials;
 
 /// The data parsers that Busbar understands, newest first, as numbers of `v0.0.N`. Others are not asked for.
@@ -73,12 +73,6 @@ impl Rest {
             what,
             reason: format!("it has none of the data parsers {parsers} ({reason})"),
         })
-    }
-
-    /// The same with another time that an answer may take.
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
     }
 
     /// The data parser that both sides know, as the number of `v0.0.N`.

@@ -27,7 +27,8 @@ use crate::version::Version;
 
 mod layers;
 
-pub use layers::{Layer, RESOURCE, resources};
+pub(crate) use layers::RESOURCE;
+pub use layers::{Layer, resources};
 
 /// The administrator's comment of a job that is Busbar's to release. After a colon it may say why the job waits ([`remark`]).
 pub const MARK: &str = "busbar";
@@ -42,7 +43,7 @@ const LONGEST_TEXT: usize = 300;
 pub const OFF_FILE: &str = "busbar.off";
 
 /// The number at the top of the plug-in; it grows when the plug-in changes.
-pub const LUA_VERSION: u32 = 4;
+pub(crate) const LUA_VERSION: u32 = 4;
 
 /// How Busbar works on a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -392,7 +393,7 @@ fn tracked_line(site: &Site) -> String {
 }
 
 /// What accounting calls a licence.
-pub fn tracked_name(licence: &str) -> String {
+pub(crate) fn tracked_name(licence: &str) -> String {
     format!("license/{licence}")
 }
 

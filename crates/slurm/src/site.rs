@@ -85,11 +85,11 @@ pub struct Site {
 #[error("{file}{}: {why}", line.map(|line| format!(", line {line}")).unwrap_or_default())]
 pub struct SiteError {
     /// The file, or the command that was asked.
-    pub file: String,
+    pub(crate) file: String,
     /// The line, from 1, if it is known.
-    pub line: Option<usize>,
+    pub(crate) line: Option<usize>,
     /// The field, and what is wrong with it.
-    pub why: String,
+    pub(crate) why: String,
 }
 
 /// The pieces of a site, while they are read.

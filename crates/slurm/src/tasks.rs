@@ -12,7 +12,7 @@ pub struct Tasks {
     /// The ranges: first, last, and the step.
     ranges: Vec<(u32, u32, u32)>,
     /// How many may run at a time; `None` if that is not limited.
-    pub at_a_time: Option<u32>,
+    at_a_time: Option<u32>,
 }
 
 /// The text is no list of elements.
@@ -22,12 +22,12 @@ pub struct TasksError(pub String);
 
 impl Tasks {
     /// One element.
-    pub fn one(number: u32) -> Self {
+    pub(crate) fn one(number: u32) -> Self {
         Tasks { ranges: vec![(number, number, 1)], at_a_time: None }
     }
 
     /// The number of elements.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.ranges.iter().map(|(first, last, step)| u64::from((last - first) / step) + 1).sum()
     }
 

@@ -72,7 +72,7 @@ pub struct JobFormat {
 
 impl JobFormat {
     /// A form that nobody can guess.
-    pub fn new() -> Result<Self, SlurmError> {
+    pub(crate) fn new() -> Result<Self, SlurmError> {
         let mut bytes = [0; 6];
         let read =
             std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
@@ -82,7 +82,7 @@ impl JobFormat {
     }
 
     /// The form with a given word.
-    pub fn with_word(word: &str) -> Self {
+    pub(crate) fn with_word(word: &str) -> Self {
         JobFormat { separator: format!("|{word}|"), end: format!("|{word}!") }
     }
 
@@ -92,7 +92,7 @@ impl JobFormat {
     }
 
     /// What `squeue -O` is given.
-    pub fn argument(&self) -> String {
+    pub(crate) fn argument(&self) -> String {
         let (last, others) = FIELDS.split_last().unwrap_or((&"", &[]));
         let mut text = String::new();
         for field in others {

@@ -18,7 +18,7 @@ pub struct Unread {
 
 impl Unread {
     /// That something cannot be read, with the beginning of what was found instead.
-    pub fn new(what: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(what: impl Into<String>, reason: impl Into<String>) -> Self {
         Unread { what: what.into(), reason: reason.into() }
     }
 }

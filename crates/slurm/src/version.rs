@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Version {
     /// The year of the release.
-    pub major: u16,
+    pub(crate) major: u16,
     /// The month of the release.
-    pub minor: u16,
+    pub(crate) minor: u16,
     /// The number of the update; 0 for the first and for pre-releases.
-    pub micro: u16,
+    micro: u16,
 }
 
 /// How Busbar was tried with a version.
@@ -36,7 +36,7 @@ impl Version {
     const LIVE: [(u16, u16); 2] = [(22, 5), (26, 5)];
 
     /// The releases of which answers to every reading call were recorded; the tests read them.
-    pub const RECORDED: [(u16, u16); 5] = [(22, 5), (23, 11), (24, 11), (25, 11), (26, 5)];
+    pub(crate) const RECORDED: [(u16, u16); 5] = [(22, 5), (23, 11), (24, 11), (25, 11), (26, 5)];
 
     /// Whether Busbar is made for this version.
     pub fn is_supported(self) -> bool {
@@ -54,18 +54,18 @@ impl Version {
     }
 
     /// Whether the version is newer than any that Busbar was tried with.
-    pub fn is_newer_than_tried(self) -> bool {
+    pub(crate) fn is_newer_than_tried(self) -> bool {
         let newest = Version::LIVE.into_iter().chain(Version::RECORDED).max();
         newest.is_some_and(|newest| (self.major, self.minor) > newest)
     }
 
     /// Whether `scontrol show` has `--json`.
-    pub fn has_scontrol_json(self) -> bool {
+    pub(crate) fn has_scontrol_json(self) -> bool {
         (self.major, self.minor) >= (23, 2)
     }
 
     /// Whether each data parser of slurmrestd is a plug-in of its own, for jobs and for accounting.
-    pub fn has_separate_parsers(self) -> bool {
+    pub(crate) fn has_separate_parsers(self) -> bool {
         (self.major, self.minor) < (23, 2)
     }
 
@@ -75,40 +75,16 @@ impl Version {
     }
 
     /// Whether the layers of such resources have names.
-    pub fn names_layers(self) -> bool {
+    pub(crate) fn names_layers(self) -> bool {
         (self.major, self.minor) >= (26, 11)
     }
 
     /// The words in the line of a partition by which its jobs get whole nodes.
-    pub fn whole_nodes(self) -> &'static str {
+    pub(crate) fn whole_nodes(self) -> &'static str {
         match (self.major, self.minor) >= (26, 5) {
             true => "Exclusive=NODE",
             false => "OverSubscribe=EXCLUSIVE",
         }
-    }
-
-    /// Whether `slurm.log_user` in `slurm_job_modify` reaches the user.
-    pub fn shows_messages_on_modify(self) -> bool {
-        (self.major, self.minor) >= (23, 2)
-    }
-
-    /// The data parsers of slurmrestd that come with this version, newest first, as numbers of `v0.0.N`.
-    /// Versions that are not known get those of the nearest known one below, and one more for each release
-    /// since.
-    pub fn data_parsers(self) -> Vec<u16> {
-        let newest = match (self.major, self.minor) {
-            (..=21, _) | (22, ..=4) => 37,
-            (22, _) => 38,
-            (23, ..=10) => 39,
-            (23, _) => 40,
-            (24, ..=10) => 41,
-            (24, _) => 42,
-            (25, ..=10) => 43,
-            (25, _) => 44,
-            _ => 45,
-        };
-        // Each version comes with those of the two or three before it.
-        (newest - 3..=newest).rev().collect()
     }
 }
 
@@ -187,8 +163,6 @@ mod tests {
         assert!(!version("25.05.1").has_hierarchical_resources());
         assert_eq!(version("25.11.4").whole_nodes(), "OverSubscribe=EXCLUSIVE");
         assert_eq!(version("26.05.0").whole_nodes(), "Exclusive=NODE");
-        assert_eq!(version("22.05.8").data_parsers()[0], 38);
-        assert_eq!(version("26.05.3").data_parsers(), [45, 44, 43, 42]);
         assert!(version("26.11.0").is_newer_than_tried());
         assert!(!version("26.05.9").is_newer_than_tried());
         assert_eq!(version("22.05.1").tried(), Tried::Live);

@@ -24,11 +24,11 @@ pub struct Words {
 #[error("'{word}' in the comment (character {at}) {reason}")]
 pub struct WordsError {
     /// The word.
-    pub word: String,
+    pub(crate) word: String,
     /// Where it begins in the comment, counted from 1.
-    pub at: usize,
+    pub(crate) at: usize,
     /// What is wrong, and what would be right.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 /// The longest name of an application.

@@ -236,7 +236,7 @@ impl Tokens {
 }
 
 /// Finds out whose token a text is. It notices when tokens are made and revoked.
-pub struct Verifier {
+pub(crate) struct Verifier {
     tokens: Tokens,
     known: Mutex<Known>,
 }
@@ -250,12 +250,12 @@ struct Known {
 
 impl Verifier {
     /// A verifier of the tokens in a state folder.
-    pub fn new(tokens: Tokens) -> Self {
+    pub(crate) fn new(tokens: Tokens) -> Self {
         Verifier { tokens, known: Mutex::default() }
     }
 
     /// The token with this text, if there is one and it is valid.
-    pub fn verify(&self, text: &str) -> Result<Option<Record>, TokenError> {
+    pub(crate) fn verify(&self, text: &str) -> Result<Option<Record>, TokenError> {
         // Hashes are compared, not tokens: how long that takes tells nothing of a token.
         let found = self.known()?.get(&hex(&hash_of(text))).cloned();
         Ok(found.filter(|token| token.is_valid_at(now())))

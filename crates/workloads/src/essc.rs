@@ -19,7 +19,7 @@ use busbar_core::utility::{Decay, Utilities, Utility, UtilityFunction, UtilityId
 use busbar_core::workload::Workload;
 
 /// What tasks are worth at first, and how many of a hundred are of this priority.
-pub const PRIORITIES: [(u32, u32); 4] = [(8, 10), (4, 20), (2, 30), (1, 40)];
+const PRIORITIES: [(u32, u32); 4] = [(8, 10), (4, 20), (2, 30), (1, 40)];
 /// How fast utility falls, in millionths a minute.
 const URGENCIES: [u64; 4] = [100_000, 50_000, 20_000, 10_000];
 /// For how many minutes it does not fall at first.

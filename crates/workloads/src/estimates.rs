@@ -67,14 +67,14 @@ const ODD_STRIDE: usize = 113;
 
 /// The distribution of user estimates: which values there are, and how many jobs use each.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Estimates {
+pub(crate) struct Estimates {
     popular: Values,
     odd: Values,
 }
 
 impl Estimates {
     /// The published distribution.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut odd = curve();
         for popular in POPULAR_MINUTES {
             remove_nearest(&mut odd, popular);
@@ -87,7 +87,7 @@ impl Estimates {
 
     /// An estimate for a job that really runs for `run_time`: at least that, otherwise at random.
     /// Takes one number from `random`, whatever the run time.
-    pub fn draw(&self, run_time: Span, random: &mut impl Rng) -> Span {
+    pub(crate) fn draw(&self, run_time: Span, random: &mut impl Rng) -> Span {
         let place: f64 = random.random();
         // What is left of the number once it has decided between popular and odd is as random as
         // the whole was.

@@ -84,7 +84,7 @@ impl FileKind {
     }
 
     /// What a file holds that begins with this.
-    pub fn of_beginning(beginning: &[u8]) -> Self {
+    fn of_beginning(beginning: &[u8]) -> Self {
         let known = MAGIC.iter().find(|(magic, ..)| beginning.starts_with(magic));
         if let Some((_, what, advice)) = known {
             return FileKind::Other(what, advice);

@@ -19,7 +19,7 @@ const POWERS: Form = Form {
 
 /// Gives the jobs of a workload the power that a file has for their numbers. What it says of others is passed over: the
 /// workload may be a part of that which was measured.
-pub fn read_into(workload: &mut Workload, path: &Path) -> Result<(), TableError> {
+pub(crate) fn read_into(workload: &mut Workload, path: &Path) -> Result<(), TableError> {
     set(workload, &POWERS.read(path)?, path)
 }
 

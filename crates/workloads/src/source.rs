@@ -389,11 +389,6 @@ impl Source {
         matches!(self, Source::Rmap(_))
     }
 
-    /// Whether the workload is tasks that come with their machines.
-    pub fn has_tasks(&self) -> bool {
-        matches!(self, Source::Essc(_) | Source::Tasks(_))
-    }
-
     /// Reads or makes the workload, as far as its jobs are wanted.
     pub fn load(&self, given: &SourceDefaults<'_>) -> Result<Loaded, SourceError> {
         let loaded = self.load_all(given)?;

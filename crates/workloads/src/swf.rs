@@ -3,7 +3,7 @@
 //! A log is text: header comments (`; MaxProcs: 128`), then one line of [18 numbers](Record) a
 //! job, with −1 for what is not known. [`read_path`] turns a file into a
 //! [`Workload`](busbar_core::workload::Workload) and says in an [`Intake`] what it had to repair or
-//! leave out; [`clean`] keeps every field of what is usable, for conversions; [`records`] hands out
+//! leave out; [`clean_path`] keeps every field of what is usable, for conversions; [`records`] hands out
 //! every field of every line; [`Writer`] writes a log.
 //!
 //! # What is taken
@@ -61,7 +61,7 @@ mod record;
 mod tests;
 mod writer;
 
-pub use clean::{CleanLog, clean};
+pub use clean::CleanLog;
 pub use error::{Problem, SwfError};
 pub use file::{add_power, clean_path, read_path};
 pub use header::{Header, POWER_KEY};

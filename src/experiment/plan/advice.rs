@@ -16,22 +16,22 @@ use crate::tariff::Currency;
 
 /// What an answer rests on.
 #[derive(Clone, Copy, Debug)]
-pub struct Grounds<'a> {
+pub(crate) struct Grounds<'a> {
     /// What the jobs ask for.
-    pub demand: &'a Demand,
+    pub(crate) demand: &'a Demand,
     /// The mean turnaround over the number of nodes, under the limit that was asked about.
-    pub curve: &'a Curve,
+    pub(crate) curve: &'a Curve,
     /// What machines can do if jobs wait at all times, with what they cost, if nodes have a price.
-    pub priced: Option<&'a Map>,
+    pub(crate) priced: Option<&'a Map>,
     /// What power costs for a year, for each point of the curve, where that is known.
-    pub power_costs: &'a [Option<f64>],
+    pub(crate) power_costs: &'a [Option<f64>],
     /// The currency of all costs, if there are any.
-    pub currency: Option<Currency>,
+    pub(crate) currency: Option<Currency>,
 }
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Advice {
+pub(crate) enum Advice {
     /// This machine.
     Take(Recommended),
     /// No machine, for the reason in this sentence.
@@ -40,38 +40,38 @@ pub enum Advice {
 
 /// A machine that is recommended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Recommended {
+pub(crate) struct Recommended {
     /// Its nodes.
-    pub nodes: u32,
+    pub(crate) nodes: u32,
     /// The limit.
-    pub budget_w: f64,
+    pub(crate) budget_w: f64,
     /// What decided.
     pub by: Criterion,
     /// How many jobs of the log are not completed there, in the mean of the seeds.
-    pub undone: f64,
+    pub(crate) undone: f64,
     /// The mean turnaround of the jobs of the log.
-    pub mean_turnaround_s: Option<f64>,
+    pub(crate) mean_turnaround_s: Option<f64>,
     /// How many nodes at full speed would do as much, if jobs wait at all times.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub work_nodes: Option<f64>,
+    pub(crate) work_nodes: Option<f64>,
     /// Nodes and power for a year in which jobs wait at all times, if both have a price.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_per_year: Option<f64>,
+    pub(crate) cost_per_year: Option<f64>,
     /// Power alone for a year with the jobs of the log, if it has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub power_cost_per_year: Option<f64>,
+    pub(crate) power_cost_per_year: Option<f64>,
     /// The answer in a sentence.
     #[serde(skip)]
-    pub sentence: String,
+    pub(crate) sentence: String,
     /// Its place on the curve.
     #[serde(skip)]
-    pub place: usize,
+    pub(crate) place: usize,
 }
 
 /// What decides among machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Criterion {
+pub(crate) enum Criterion {
     /// The mean turnaround of the jobs.
     Turnaround,
     /// The work for the money, of machines that keep up with the log.
@@ -106,7 +106,7 @@ where
 
 impl Advice {
     /// The answer in a sentence.
-    pub fn sentence(&self) -> &str {
+    pub(crate) fn sentence(&self) -> &str {
         match self {
             Advice::Take(recommended) => &recommended.sentence,
             Advice::Nothing(why) => why,
@@ -114,7 +114,7 @@ impl Advice {
     }
 
     /// The machine, if one is recommended.
-    pub fn taken(&self) -> Option<&Recommended> {
+    pub(crate) fn taken(&self) -> Option<&Recommended> {
         match self {
             Advice::Take(recommended) => Some(recommended),
             Advice::Nothing(_) => None,
@@ -124,7 +124,7 @@ impl Advice {
 
 impl Question {
     /// The answer that the runs allow.
-    pub fn advice(&self, grounds: &Grounds<'_>) -> Advice {
+    pub(crate) fn advice(&self, grounds: &Grounds<'_>) -> Advice {
         let Grounds { demand, curve, priced, .. } = *grounds;
         let limit = human_power(self.limit.as_f64());
         if curve.enough.is_none() {

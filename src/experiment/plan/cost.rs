@@ -14,23 +14,23 @@ const MONTHS: f64 = 12.0;
 
 /// What a node costs, and for how long it is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NodePrice {
+pub(crate) struct NodePrice {
     /// What one node costs, with its share of all that comes with it.
-    pub price: f64,
+    pub(crate) price: f64,
     /// Years until it is replaced.
-    pub years: f64,
+    pub(crate) years: f64,
 }
 
 impl NodePrice {
     /// What this many nodes cost for a year.
-    pub fn of_year(self, nodes: u32) -> f64 {
+    pub(crate) fn of_year(self, nodes: u32) -> f64 {
         f64::from(nodes) * self.price / self.years
     }
 }
 
 /// What power costs for a year in which all goes as in this run: energy, and the highest quarter of an hour in each
 /// month. Nothing if it has no price, or none that is known for all of the run.
-pub fn power_of_year(run: &Summary, tariff: &TariffSpec) -> Option<f64> {
+pub(crate) fn power_of_year(run: &Summary, tariff: &TariffSpec) -> Option<f64> {
     let energy = tariff.price.as_ref().map(|_| {
         let cost = run.energy_cost.filter(|_| run.makespan_s > 0.0)?;
         Some(cost / run.makespan_s * YEAR)

@@ -20,46 +20,46 @@ const LIMITS: [u32; 5] = [60, 80, 100, 125, 150];
 
 /// A machine of this many nodes under such a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct MapPlace {
+pub(crate) struct MapPlace {
     /// How many nodes.
-    pub nodes: u32,
+    pub(crate) nodes: u32,
     /// The limit.
-    pub budget_w: f64,
+    pub(crate) budget_w: f64,
     /// How many nodes at full speed would do as much, of the jobs that can run.
-    pub work_nodes: Option<f64>,
+    pub(crate) work_nodes: Option<f64>,
     /// Jobs that cannot run there, the mean over seeds.
-    pub undone: f64,
+    pub(crate) undone: f64,
     /// What was drawn in the mean.
-    pub mean_power_w: Option<f64>,
+    pub(crate) mean_power_w: Option<f64>,
     /// The work of the log over that: above one, the machine cannot keep up with it.
-    pub load: Option<f64>,
+    pub(crate) load: Option<f64>,
     /// Nodes and power for a year, if both have a price.
-    pub cost_per_year: Option<f64>,
+    pub(crate) cost_per_year: Option<f64>,
 }
 
 /// All of them, and the best under any of the limits of those that leave the fewest jobs undone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Map {
+pub(crate) struct Map {
     /// How many nodes at full speed the log keeps busy in the mean.
-    pub offered_nodes: Option<f64>,
+    pub(crate) offered_nodes: Option<f64>,
     /// The places, by limit and then by nodes.
-    pub places: Vec<MapPlace>,
+    pub(crate) places: Vec<MapPlace>,
     /// The place with the most work for each watt of the limit.
-    pub best_per_watt: Option<usize>,
+    pub(crate) best_per_watt: Option<usize>,
     /// The place with the most work for each unit of money.
-    pub best_per_cost: Option<usize>,
+    pub(crate) best_per_cost: Option<usize>,
     /// The place that is recommended, under the limit that was asked about.
-    pub recommended: Option<usize>,
+    pub(crate) recommended: Option<usize>,
 }
 
 impl Question {
     /// The limits of the map.
-    pub fn map_limits(&self) -> Vec<Watts> {
+    pub(crate) fn map_limits(&self) -> Vec<Watts> {
         LIMITS.into_iter().map(|percent| Share::percent(percent).of(self.limit)).collect()
     }
 
     /// The experiment that asks what machines can do under one of these limits; nothing if none can be fed at all.
-    pub fn at_once(&self, limit: Watts, jobs: &Experiment) -> Option<Experiment> {
+    pub(crate) fn at_once(&self, limit: Watts, jobs: &Experiment) -> Option<Experiment> {
         let fed = |nodes: &u32| {
             self.machine.with_nodes(*nodes).is_ok_and(|machine| machine.floor() < limit)
         };
@@ -77,7 +77,7 @@ impl Question {
 }
 
 /// What came of one of these experiments.
-pub fn places(
+pub(crate) fn places(
     experiment: &Experiment,
     limit: Watts,
     results: &Results,
@@ -113,7 +113,7 @@ pub fn places(
 
 impl Map {
     /// A map of these places.
-    pub fn of(places: Vec<MapPlace>, demand: &Demand) -> Self {
+    pub(crate) fn of(places: Vec<MapPlace>, demand: &Demand) -> Self {
         let fewest = places.iter().map(|place| place.undone).fold(f64::INFINITY, f64::min);
         let best = |worth: &dyn Fn(&MapPlace) -> Option<f64>| {
             let complete = places.iter().enumerate().filter(|(_, place)| place.undone <= fewest);
@@ -133,13 +133,13 @@ impl Map {
     }
 
     /// Whether more jobs can run elsewhere.
-    pub fn lacks_jobs(&self, at: usize) -> bool {
+    pub(crate) fn lacks_jobs(&self, at: usize) -> bool {
         let fewest = self.places.iter().map(|place| place.undone).fold(f64::INFINITY, f64::min);
         self.places[at].undone > fewest
     }
 
     /// The numbers of nodes and the limits that there are, ascending.
-    pub fn axes(&self) -> (Vec<u32>, Vec<f64>) {
+    pub(crate) fn axes(&self) -> (Vec<u32>, Vec<f64>) {
         let mut nodes: Vec<u32> = self.places.iter().map(|place| place.nodes).collect();
         let mut limits: Vec<f64> = self.places.iter().map(|place| place.budget_w).collect();
         nodes.sort_unstable();
@@ -150,7 +150,7 @@ impl Map {
     }
 
     /// The number of a place.
-    pub fn find(&self, nodes: u32, budget_w: f64) -> Option<usize> {
+    pub(crate) fn find(&self, nodes: u32, budget_w: f64) -> Option<usize> {
         self.places.iter().position(|place| place.nodes == nodes && place.budget_w == budget_w)
     }
 }

@@ -10,20 +10,20 @@ use crate::report::digest::Column;
 use crate::units::Instant;
 
 /// The most parts that are kept.
-pub const MOST_PARTS: usize = 4096;
+pub(crate) const MOST_PARTS: usize = 4096;
 
 /// Values over time: in each part, which lasts until the next one begins, the lowest, the highest and
 /// the mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
     /// When each part begins, in milliseconds.
-    pub from: Column,
+    pub(crate) from: Column,
     /// The lowest value in it.
-    pub low: Column,
+    pub(crate) low: Column,
     /// The highest value of each interval.
-    pub high: Column,
+    pub(crate) high: Column,
     /// The mean, to the nearest whole number.
-    pub mean: Column,
+    pub(crate) mean: Column,
 }
 
 /// A value, or a range of values with its mean, that holds for some time.
@@ -83,7 +83,7 @@ impl Part {
 impl Envelope {
     /// Condenses steps, each a value from an instant on, to what they say between two instants.
     /// Steps are in order of time; of several at one instant the last one holds.
-    pub fn of(
+    pub(crate) fn of(
         steps: impl IntoIterator<Item = (Instant, u64)>,
         begin: Instant,
         end: Instant,
@@ -96,7 +96,7 @@ impl Envelope {
     }
 
     /// The same in no more parts than so many; `end` is where the last one ends, in milliseconds.
-    pub fn coarser(&self, end: u64, most: usize) -> Self {
+    pub(crate) fn coarser(&self, end: u64, most: usize) -> Self {
         let from = self.from.values();
         let ends = from.iter().skip(1).copied().chain([end]);
         let values = self.low.values().iter().zip(self.high.values()).zip(self.mean.values());

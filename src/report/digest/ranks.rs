@@ -12,16 +12,16 @@ const MOST_RANKS: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranks {
     /// How many values there are in all.
-    pub count: u64,
+    pub(crate) count: u64,
     /// Those that are kept, from small to large.
-    pub values: Column,
+    pub(crate) values: Column,
     /// How many of all values come no later than each of them.
-    pub ranks: Column,
+    pub(crate) ranks: Column,
 }
 
 impl Ranks {
     /// The ranks of some values.
-    pub fn of(mut values: Vec<u64>) -> Self {
+    pub(crate) fn of(mut values: Vec<u64>) -> Self {
         values.sort_unstable();
         let count = values.len();
         let kept = count.min(MOST_RANKS);

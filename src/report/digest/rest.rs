@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::report::digest::Column;
 
 /// The most jobs of a run that a page shows one by one.
-pub const MOST_JOBS: usize = 100_000;
+pub(crate) const MOST_JOBS: usize = 100_000;
 
 /// How many tiles the schedule is cut into, across and up.
 pub(in crate::report) const TILES: (u64, u64) = (512, 96);
@@ -29,27 +29,27 @@ pub(in crate::report) const SLOWDOWNS: [u64; CLASSES - 1] =
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rest {
     /// How many jobs they are.
-    pub jobs: u64,
+    pub(crate) jobs: u64,
     /// Their node time in thousandths of that of all jobs.
-    pub share: u64,
+    pub(crate) share: u64,
     /// Where the first tile begins, in milliseconds.
-    pub begin: u64,
+    pub(crate) begin: u64,
     /// How many milliseconds a tile has.
-    pub width: u64,
+    pub(crate) width: u64,
     /// How many lanes a tile has.
-    pub height: u64,
+    pub(crate) height: u64,
     /// How many tiles there are in a row.
-    pub across: u64,
+    pub(crate) across: u64,
     /// The lowest and the highest power of a node under all jobs, in milliwatts.
-    pub caps: [u64; 2],
+    pub(crate) caps: [u64; 2],
     /// What jobs cover of each tile that are kept one by one.
-    pub singles: Column,
+    pub(crate) singles: Column,
     /// What others cover, by how long they waited: a column for each class of `WAITS`.
-    pub wait: Vec<Column>,
+    pub(crate) wait: Vec<Column>,
     /// The same by their bounded slowdowns.
-    pub slowdown: Vec<Column>,
+    pub(crate) slowdown: Vec<Column>,
     /// The same by the power of their nodes, in equal parts of what there is.
-    pub cap: Vec<Column>,
+    pub(crate) cap: Vec<Column>,
 }
 
 /// A rectangle of the schedule, in milliseconds and lanes.

@@ -4,23 +4,23 @@ use super::svg::{Anchor, Svg};
 
 /// Values by row and column.
 #[derive(Clone, Debug)]
-pub struct HeatMap<'a> {
+pub(crate) struct HeatMap<'a> {
     /// What it shows.
-    pub title: &'a str,
+    pub(crate) title: &'a str,
     /// What changes from left to right.
-    pub across: &'a str,
+    pub(crate) across: &'a str,
     /// What changes from the bottom up.
-    pub up: &'a str,
+    pub(crate) up: &'a str,
     /// The names of the columns.
-    pub columns: &'a [String],
+    pub(crate) columns: &'a [String],
     /// The names of the rows, the lowest first.
-    pub rows: &'a [String],
+    pub(crate) rows: &'a [String],
     /// The values, by row and column.
-    pub values: Vec<Vec<Option<f64>>>,
+    pub(crate) values: Vec<Vec<Option<f64>>>,
     /// A mark beside each value, if any.
-    pub marks: Vec<Vec<String>>,
+    pub(crate) marks: Vec<Vec<String>>,
     /// What the marks mean.
-    pub key: &'a str,
+    pub(crate) key: &'a str,
 }
 
 const LEFT: f64 = 90.0;
@@ -30,7 +30,7 @@ const CELL: (f64, f64) = (110.0, 36.0);
 const COLOURS: [[f64; 3]; 2] = [[235.0, 243.0, 250.0], [0.0, 114.0, 178.0]];
 
 /// A picture of it.
-pub fn heat_map(map: &HeatMap<'_>) -> String {
+pub(crate) fn heat_map(map: &HeatMap<'_>) -> String {
     let (columns, rows) = (map.columns.len() as f64, map.rows.len() as f64);
     let (width, height) = (LEFT + columns * CELL.0 + 30.0, TOP + rows * CELL.1 + 76.0);
     let mut svg = Svg::new(width.max(560.0), height);

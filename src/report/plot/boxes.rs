@@ -7,17 +7,17 @@ use super::{WIDTH, baseline, trimmed};
 
 /// How the values of a set are spread.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spread {
+pub(crate) struct Spread {
     /// What they are.
-    pub name: String,
+    pub(crate) name: String,
     /// The smallest, the lower quartile, the median, the upper quartile and the largest.
-    pub values: [f64; 5],
+    pub(crate) values: [f64; 5],
 }
 
 /// Draws a line for each set: whiskers from the smallest value to the largest, a box between the
 /// quartiles, a bar at the median. What the values are is named below. Where zero is not at an
 /// edge, a thin line marks it.
-pub fn boxes(right: &str, sets: &[Spread]) -> String {
+pub(crate) fn boxes(right: &str, sets: &[Spread]) -> String {
     let values = sets.iter().flat_map(|set| set.values);
     let Some(axis) = Axis::over(values, 8, Ends::Round) else {
         return format!("{right}: nothing to plot\n");

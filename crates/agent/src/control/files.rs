@@ -39,7 +39,7 @@ pub enum WriteError {
 
 /// The files of the kernel.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemFiles;
+pub(crate) struct SystemFiles;
 
 impl Files for SystemFiles {
     fn read(&self, path: &Path) -> io::Result<String> {

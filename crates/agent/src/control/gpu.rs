@@ -14,7 +14,7 @@ const WINDOW: Duration = Duration::from_secs(2);
 const READ_ONLY: &str = "limits of GPUs are only read; to set them, write 'set = true' under [gpu]";
 
 /// The calls of NVML that the agent uses, in its units. The number of a GPU counts from 0.
-pub trait GpuLibrary: Send + Sync {
+pub(crate) trait GpuLibrary: Send + Sync {
     /// What is asked, such as `NVML 12.535`.
     fn name(&self) -> &str;
     /// Whether an emulator answers.
@@ -38,7 +38,7 @@ pub trait GpuLibrary: Send + Sync {
 }
 
 /// One GPU.
-pub struct Gpu {
+pub(crate) struct Gpu {
     library: Arc<dyn GpuLibrary>,
     number: u32,
     source: String,
@@ -46,7 +46,10 @@ pub struct Gpu {
 }
 
 /// All GPUs of a library. Their limits are changed only if `may_set`.
-pub fn discover(library: &Arc<dyn GpuLibrary>, may_set: bool) -> Result<Vec<Gpu>, ControlError> {
+pub(crate) fn discover(
+    library: &Arc<dyn GpuLibrary>,
+    may_set: bool,
+) -> Result<Vec<Gpu>, ControlError> {
     let gpu = |number| {
         let label = library.label(number).unwrap_or_else(|error| error.to_string());
         let source = format!("{} GPU {number} ({label})", library.name());

@@ -18,7 +18,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 const GPUS: [&str; 3] = ["amdgpu", "i915", "xe"];
 
 /// A device with a power cap.
-pub struct Device {
+pub(crate) struct Device {
     kind: DomainKind,
     source: String,
     is_emulated: bool,
@@ -26,7 +26,7 @@ pub struct Device {
 }
 
 /// Looks for devices with a power cap below a root. That there is no such folder is no error.
-pub fn discover(root: &Path, files: &Arc<dyn Files>) -> Vec<Device> {
+pub(crate) fn discover(root: &Path, files: &Arc<dyn Files>) -> Vec<Device> {
     let Ok(names) = files.list(root) else { return Vec::new() };
     let is_emulated = names.iter().any(|name| name == super::powercap::EMULATED);
     let device = |name: &String| {

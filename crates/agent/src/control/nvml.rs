@@ -11,13 +11,13 @@ const NAMES: [&str; 2] = ["libnvidia-ml.so.1", "libnvidia-ml.so"];
 
 /// The library.
 #[derive(Debug)]
-pub struct Library {
+pub(crate) struct Library {
     nvml: Nvml,
     name: String,
 }
 
 /// Looks for the library. An error says in words why it cannot be used.
-pub fn load() -> Result<Library, String> {
+pub(crate) fn load() -> Result<Library, String> {
     // A program without a dynamic linker cannot load anything, whatever is installed.
     if cfg!(target_feature = "crt-static") {
         return Err(

@@ -19,7 +19,7 @@ pub(crate) const EMULATED: &str = "emulated";
 const USUAL_WINDOW: Duration = Duration::from_secs(1);
 
 /// A zone of the tree.
-pub struct Zone {
+pub(crate) struct Zone {
     kind: DomainKind,
     source: String,
     is_emulated: bool,
@@ -30,15 +30,15 @@ pub struct Zone {
 
 /// What a tree holds.
 #[derive(Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// The zones that are controlled or at least measured, packages first.
     pub zones: Vec<Zone>,
     /// The zones that are left out, with the reason.
-    pub left_out: Vec<(String, &'static str)>,
+    pub(crate) left_out: Vec<(String, &'static str)>,
 }
 
 /// Looks for zones below a root. That there is no such folder is no error: a node may have no powercap.
-pub fn discover(root: &Path, files: &Arc<dyn Files>) -> Found {
+pub(crate) fn discover(root: &Path, files: &Arc<dyn Files>) -> Found {
     let mut found = Found::default();
     let Ok(names) = files.list(root) else { return found };
     let is_emulated = names.iter().any(|name| name == EMULATED);

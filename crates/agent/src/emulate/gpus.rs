@@ -9,7 +9,7 @@ use crate::control::files::Folder;
 use crate::control::gpu::GpuLibrary;
 
 /// The GPUs of an emulated tree.
-pub struct EmulatedGpus(pub Arc<Emulation>);
+pub(crate) struct EmulatedGpus(pub Arc<Emulation>);
 
 impl EmulatedGpus {
     fn folder(&self, gpu: u32) -> Folder {

@@ -11,7 +11,7 @@ use crate::units::{Instant, Watts};
 
 /// Nodes and power that can be had from now until some end: the later the end, the less.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tenure {
+pub(crate) struct Tenure {
     nodes: Falling,
     power: Falling,
 }
@@ -62,7 +62,7 @@ impl Falling {
 
 impl Availability {
     /// What can be held from the first instant on.
-    pub fn tenure(&self) -> Tenure {
+    pub(crate) fn tenure(&self) -> Tenure {
         // Most steps are above the least so far, as running jobs end.
         let mut least = self.nodes[0];
         let mut nodes = Falling::from(i64::from(least));
@@ -110,21 +110,21 @@ impl Availability {
 impl Tenure {
     /// Whether a claim that begins now fits for its whole time.
     #[inline]
-    pub fn admits(&self, now: Instant, claim: &Claim) -> bool {
+    pub(crate) fn admits(&self, now: Instant, claim: &Claim) -> bool {
         let end = now + claim.time;
         i64::from(narrow(claim.nodes)) <= self.nodes.0[self.nodes.step(end)].1
             && signed(claim.power) <= self.power.0[self.power.step(end)].1
     }
 
     /// Takes out a claim that begins now.
-    pub fn take(&mut self, now: Instant, claim: &Claim) {
+    pub(crate) fn take(&mut self, now: Instant, claim: &Claim) {
         let end = now + claim.time;
         self.nodes.take(end, i64::from(narrow(claim.nodes)));
         self.power.take(end, signed(claim.power));
     }
 
     /// The steps: nodes and power that can be had, and the last end for which they can.
-    pub fn steps(&self) -> impl Iterator<Item = (Instant, u32, Watts)> + '_ {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (Instant, u32, Watts)> + '_ {
         let mut next = Some((0, 0));
         std::iter::from_fn(move || {
             let (node, watt) = next?;

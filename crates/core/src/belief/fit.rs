@@ -14,8 +14,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 pub use clock::Clock;
-pub use curves::curves;
-pub use pass::pass;
+pub(crate) use curves::curves;
+pub(crate) use pass::pass;
 
 use crate::belief::Choices;
 use crate::model::Beta;
@@ -90,12 +90,12 @@ impl Law for OnAny {
 }
 
 /// Rated watts for every application.
-pub fn rated(world: &World) -> Vec<Arc<dyn Law>> {
+pub(crate) fn rated(world: &World) -> Vec<Arc<dyn Law>> {
     world.applications().iter().map(|_| Arc::new(Rated) as Arc<dyn Law>).collect()
 }
 
 /// What really holds, as far as it can be known before it is known which nodes a job gets.
-pub fn exact(world: &World) -> Vec<Arc<dyn Law>> {
+pub(crate) fn exact(world: &World) -> Vec<Arc<dyn Law>> {
     if !world.curved().is_empty() {
         let worst = |law: &Curved| Arc::new(law.on(Which::Worst)) as Arc<dyn Law>;
         return world.curved().iter().map(worst).collect();
@@ -111,18 +111,18 @@ pub fn exact(world: &World) -> Vec<Arc<dyn Law>> {
 }
 
 /// What was measured on the reference node.
-pub fn measured(world: &World) -> Vec<Arc<dyn Law>> {
+pub(crate) fn measured(world: &World) -> Vec<Arc<dyn Law>> {
     world.applications().iter().map(|application| application.law.clone()).collect()
 }
 
 /// Caps as gears, of which nothing is known but the frequency: β is 1.
-pub fn clock(world: &World, clock: &Clock) -> Vec<Arc<dyn Law>> {
+pub(crate) fn clock(world: &World, clock: &Clock) -> Vec<Arc<dyn Law>> {
     let law = clock.with(Beta::FULL);
     world.applications().iter().map(|_| Arc::new(law.clone()) as Arc<dyn Law>).collect()
 }
 
 /// Caps as gears, with the β of each application that comes nearest to what was measured.
-pub fn clock_fitted(world: &World, choices: &Choices, clock: &Clock) -> Vec<Arc<dyn Law>> {
+pub(crate) fn clock_fitted(world: &World, choices: &Choices, clock: &Clock) -> Vec<Arc<dyn Law>> {
     let fitted = |application: &Application| {
         let factors = choices.levels.iter().filter_map(|level| {
             let share = level.as_f64() / choices.node.highest.as_f64();
@@ -139,7 +139,7 @@ pub fn clock_fitted(world: &World, choices: &Choices, clock: &Clock) -> Vec<Arc<
 
 /// RMAP's regression, on as many measured configurations as in the paper. An application of which there is too little for
 /// that is believed to do what was measured.
-pub fn regression(world: &World, choices: &Choices, seed: u64) -> Vec<Arc<dyn Law>> {
+pub(crate) fn regression(world: &World, choices: &Choices, seed: u64) -> Vec<Arc<dyn Law>> {
     let training = Training::Random { share: TRAINED_ON, seed };
     let sizes: Vec<u32> = RMAP_SIZES.map(|step| step * RMAP_STEP).collect();
     let predicted = |(place, application): (usize, &Application)| {

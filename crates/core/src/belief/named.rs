@@ -12,7 +12,7 @@ use crate::world::{Assignment, Held, World};
 /// A curve for each node. Speeds add up, as if work went to whoever is ready for it and scaled perfectly;
 /// if the world is known, what it says of a choice of nodes and caps counts instead.
 #[derive(Clone, Debug)]
-pub struct OnNamed {
+pub(crate) struct OnNamed {
     curves: Varied,
     /// How much of the believed time a job gets as its limit.
     margin: Share,
@@ -26,18 +26,18 @@ pub struct OnNamed {
 
 impl OnNamed {
     /// Curves, and nothing else.
-    pub fn new(curves: Varied, choices: &Choices, assigned: Assignment) -> Self {
+    pub(crate) fn new(curves: Varied, choices: &Choices, assigned: Assignment) -> Self {
         let (margin, freedoms, cores) = (Share::percent(100), choices.freedoms, choices.cores);
         OnNamed { curves, margin, known: None, freedoms, cores, assigned }
     }
 
     /// The same, where a job gets so much of its believed time as its limit.
-    pub fn with_margin(self, margin: Share) -> Self {
+    pub(crate) fn with_margin(self, margin: Share) -> Self {
         OnNamed { margin, ..self }
     }
 
     /// Curves to choose by, and the world to say what comes of a choice.
-    pub fn in_world(self, world: Arc<World>) -> Self {
+    pub(crate) fn in_world(self, world: Arc<World>) -> Self {
         OnNamed { known: Some(world), ..self }
     }
 }

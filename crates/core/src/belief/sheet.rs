@@ -9,7 +9,7 @@ use crate::world::{Ask, Conditions, Law, Pace};
 
 /// One way to run a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// On this many nodes.
     pub nodes: u32,
     /// On this many cores of each.
@@ -26,7 +26,7 @@ pub struct Entry {
 
 impl Entry {
     /// What all of its nodes add.
-    pub fn power(&self) -> Watts {
+    pub(crate) fn power(&self) -> Watts {
         self.node_power.checked_mul(self.nodes).unwrap_or(Watts::LARGEST).min(Watts::LARGEST)
     }
 
@@ -50,7 +50,7 @@ pub(super) struct Size {
 
 /// All ways to run jobs that ask for the same.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sheet {
+pub(crate) struct Sheet {
     /// By the number of nodes, and for each from the most to the fewest cores and from the highest to the lowest
     /// cap.
     entries: Vec<Entry>,
@@ -147,13 +147,13 @@ impl Sheet {
     }
 
     /// All entries of the sheet, in their order.
-    pub fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// The way that is meant by the request: the nodes asked for, or the next larger number there is,
     /// under the highest cap.
-    pub fn nominal(&self) -> usize {
+    pub(crate) fn nominal(&self) -> usize {
         self.nominal
     }
 

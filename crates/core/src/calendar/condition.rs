@@ -114,7 +114,7 @@ impl Condition {
     }
 
     /// Whether it holds at a time on the wall.
-    pub fn holds(&self, now: DateTime) -> bool {
+    pub(crate) fn holds(&self, now: DateTime) -> bool {
         match &self.times[..] {
             [] => self.holds_on(now.date()),
             times => {

@@ -62,7 +62,7 @@ pub enum RulesError {
 
 impl RulesError {
     /// The rule that is wrong, if it is one.
-    pub fn rule(&self) -> Option<&str> {
+    pub(crate) fn rule(&self) -> Option<&str> {
         match self {
             RulesError::NoValue { rule, .. }
             | RulesError::Condition { rule, .. }
@@ -151,7 +151,7 @@ impl<T> Rules<T> {
     }
 
     /// The value at a time on the wall.
-    pub fn at(&self, now: DateTime) -> &T {
+    pub(crate) fn at(&self, now: DateTime) -> &T {
         let holds = self.rules.iter().find(|(condition, _)| condition.holds(now));
         match (holds, &self.otherwise) {
             (Some((_, value)), _) | (None, Some(value)) => value,
@@ -161,7 +161,7 @@ impl<T> Rules<T> {
     }
 
     /// The times of day at which the value may change, in order.
-    pub fn faces(&self) -> Vec<Time> {
+    pub(crate) fn faces(&self) -> Vec<Time> {
         let mut faces: Vec<Time> = vec![Time::midnight()];
         faces.extend(self.rules.iter().flat_map(|(condition, _)| condition.faces()));
         faces.sort_unstable();
@@ -175,7 +175,7 @@ impl<T> Rules<T> {
     }
 
     /// What may be a mistake in them, a sentence for each rule.
-    pub fn doubts(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = String> {
         self.rules.iter().filter_map(|(condition, _)| condition.doubt())
     }
 
@@ -212,7 +212,7 @@ pub fn looks_like_rules(text: &str) -> bool {
 }
 
 /// The value of a rule as it is written, if it has one.
-pub fn rule_value(rule: &str) -> Option<&str> {
+pub(crate) fn rule_value(rule: &str) -> Option<&str> {
     after_else(rule).or_else(|| split(rule).map(|(_, value)| value))
 }
 

@@ -52,7 +52,7 @@ impl When {
 
 /// The time at which a clock on the wall shows this, after another time. If the clock shows it twice, it is the
 /// first time after that; a time that the clock skips is when it would have been.
-pub fn local_after(
+pub(crate) fn local_after(
     zone: &TimeZone,
     local: DateTime,
     before: Option<Timestamp>,

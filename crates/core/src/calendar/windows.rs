@@ -19,7 +19,7 @@ impl Windows {
     }
 
     /// From the steps that are true to those that are not; the last goes on for ever.
-    pub fn where_true(steps: &[(Instant, bool)]) -> Self {
+    pub(crate) fn where_true(steps: &[(Instant, bool)]) -> Self {
         let mut windows: Vec<(Instant, Instant)> = Vec::new();
         for (place, &(at, is_open)) in steps.iter().enumerate() {
             let end = steps.get(place + 1).map_or(Instant::NEVER, |next| next.0);
@@ -33,7 +33,7 @@ impl Windows {
     }
 
     /// The same by a name.
-    pub fn called(self, name: String) -> Self {
+    pub(crate) fn called(self, name: String) -> Self {
         Windows { name, ..self }
     }
 
@@ -43,7 +43,7 @@ impl Windows {
     }
 
     /// Whether an instant is in one of them.
-    pub fn has(&self, at: Instant) -> bool {
+    pub(crate) fn has(&self, at: Instant) -> bool {
         let begun = self.parts.partition_point(|window| window.0 <= at);
         begun.checked_sub(1).is_some_and(|place| at < self.parts[place].1)
     }
@@ -56,7 +56,7 @@ impl Windows {
     /// Whether an instant is in one of them, and until when that stays so. Instants must not go back: `place` is where
     /// the last one was.
     #[inline]
-    pub fn state(&self, place: &mut usize, at: Instant) -> (bool, Instant) {
+    pub(crate) fn state(&self, place: &mut usize, at: Instant) -> (bool, Instant) {
         while self.parts.get(*place).is_some_and(|window| window.1 <= at) {
             *place += 1;
         }

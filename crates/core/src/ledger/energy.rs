@@ -56,7 +56,7 @@ impl EnergyAccount {
     }
 
     /// What has been consumed in the period until now.
-    pub fn consumed(&self) -> Joules {
+    pub(crate) fn consumed(&self) -> Joules {
         self.consumed
     }
 
@@ -163,7 +163,7 @@ impl EnergyAccount {
 
 impl Ledger {
     /// From now on energy is counted, within a budget.
-    pub fn open_account(&mut self, budget: EnergyBudget) {
+    pub(crate) fn open_account(&mut self, budget: EnergyBudget) {
         self.energy = Some(Box::new(EnergyAccount::new(budget, self.now)));
     }
 
@@ -174,7 +174,7 @@ impl Ledger {
     }
 
     /// Promises a job that waits the energy of running at a point from then on.
-    pub fn promise(
+    pub(crate) fn promise(
         &mut self,
         job: JobId,
         point: &OperatingPoint,
@@ -189,7 +189,7 @@ impl Ledger {
     }
 
     /// Takes back what a job that waits was promised; says whether there was anything.
-    pub fn withdraw(&mut self, job: JobId) -> bool {
+    pub(crate) fn withdraw(&mut self, job: JobId) -> bool {
         self.energy.as_mut().is_some_and(|account| account.withdraw(job))
     }
 

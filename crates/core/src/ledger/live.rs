@@ -22,7 +22,7 @@ mod tests;
 
 /// The nodes on which a job is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FoundOn<'a> {
+pub(crate) enum FoundOn<'a> {
     /// So many; which of them does not matter.
     Any(u32),
     /// These, in ascending order.
@@ -33,7 +33,7 @@ pub enum FoundOn<'a> {
 
 impl FoundOn<'_> {
     /// Their number.
-    pub fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         match self {
             FoundOn::Any(count) => *count,
             FoundOn::These(nodes) => u32::try_from(nodes.len()).unwrap_or(u32::MAX),
@@ -54,7 +54,7 @@ impl FoundOn<'_> {
 
 impl Ledger {
     /// Another budget from now on. What jobs hold they keep, even if it is more than that.
-    pub fn set_budget(&mut self, budget: Budget) {
+    pub(crate) fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
         self.next_limit = self.now;
         self.set_clock(self.now);
@@ -63,7 +63,7 @@ impl Ledger {
     /// Takes over what a job holds already, and is expected to give back then. It is refused if the job
     /// holds something already, or if one of the nodes does not exist or is not free; never for power,
     /// because that is drawn, whatever the budget says.
-    pub fn restore(
+    pub(crate) fn restore(
         &mut self,
         job: JobId,
         found: FoundOn<'_>,
@@ -108,7 +108,7 @@ impl Ledger {
 
     /// A job stays longer than was expected: until then, if that is later. It is not refused, because
     /// the job holds what it has.
-    pub fn extend(&mut self, job: JobId, until: Instant) -> Result<(), Violation> {
+    pub(crate) fn extend(&mut self, job: JobId, until: Instant) -> Result<(), Violation> {
         let before = self.take_back(job)?;
         self.hold(Holding { until: before.until.max(until.min(Instant::LAST)), ..before });
         Ok(())
@@ -116,7 +116,7 @@ impl Ledger {
 
     /// A job stands still: it keeps its nodes and draws nothing until it is resumed. When that will be
     /// nobody knows, so its nodes are not expected back before [`Instant::LAST`].
-    pub fn suspend(&mut self, job: JobId) -> Result<(), Violation> {
+    pub(crate) fn suspend(&mut self, job: JobId) -> Result<(), Violation> {
         self.goes_on(job)?;
         let before = self.take_back(job)?;
         self.hold(Holding { until: Instant::LAST, power: Watts::ZERO, ..before });
@@ -126,7 +126,7 @@ impl Ledger {
 
     /// A job that was suspended goes on with the power it had, and is expected to end then. It stays
     /// suspended if there is too little power.
-    pub fn resume(&mut self, job: JobId, until: Instant) -> Result<(), Violation> {
+    pub(crate) fn resume(&mut self, job: JobId, until: Instant) -> Result<(), Violation> {
         let Some(&power) = self.suspended.get(&job) else {
             return Err(Violation::NotSuspended { job });
         };
@@ -184,7 +184,7 @@ impl Ledger {
 
     /// The same nodes in stretches of neighbours, which are few; in any order.
     #[inline]
-    pub fn stretches_of(&self, job: JobId) -> &[Range<u32>] {
+    pub(crate) fn stretches_of(&self, job: JobId) -> &[Range<u32>] {
         self.placement.as_ref().map_or(&[], |placement| placement.stretches_of(job))
     }
 

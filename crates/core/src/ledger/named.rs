@@ -68,7 +68,7 @@ impl Ledger {
     /// Jobs are found on other nodes than they were given, as many of them: each has these from now on, in ascending order. No
     /// node may be one of another job, and one that was out of service is in service with its job. Power and times stay.
     /// Where nodes are not kept track of, there is nothing to be done.
-    pub fn relocate(&mut self, moves: &[(JobId, Vec<NodeId>)]) -> Result<(), Violation> {
+    pub(crate) fn relocate(&mut self, moves: &[(JobId, Vec<NodeId>)]) -> Result<(), Violation> {
         let Some(placement) = &self.placement else { return Ok(()) };
         let mut moving: BTreeSet<JobId> = BTreeSet::new();
         let mut given: BTreeSet<NodeId> = BTreeSet::new();
@@ -128,7 +128,7 @@ impl Ledger {
 
     /// Takes a free node out of service; says whether it was in service. A node that a job holds
     /// stays: release the job first.
-    pub fn take_down(&mut self, node: NodeId) -> bool {
+    pub(crate) fn take_down(&mut self, node: NodeId) -> bool {
         let taken = self.placement.as_mut().is_some_and(|placement| placement.take_down(node));
         if taken {
             self.free_nodes -= 1;
@@ -138,7 +138,7 @@ impl Ledger {
     }
 
     /// Puts a node back into service; says whether it was out.
-    pub fn bring_up(&mut self, node: NodeId) -> bool {
+    pub(crate) fn bring_up(&mut self, node: NodeId) -> bool {
         let brought = self.placement.as_mut().is_some_and(|placement| placement.bring_up(node));
         if brought {
             self.free_nodes += 1;

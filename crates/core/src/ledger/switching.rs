@@ -99,12 +99,12 @@ impl Ledger {
     }
 
     /// What the machine draws without any job if every node is on.
-    pub fn floor(&self) -> Watts {
+    pub(crate) fn floor(&self) -> Watts {
         self.draws.floor
     }
 
     /// Begins to switch free nodes off, as many as are free and as there is room for; says how many.
-    pub fn stop_nodes(&mut self, most: u32) -> u32 {
+    pub(crate) fn stop_nodes(&mut self, most: u32) -> u32 {
         let rise = self.draws.off.stop.power.saturating_sub(self.draws.idle);
         let count = self.most_with(most.min(self.free_nodes), rise);
         self.free_nodes -= count;
@@ -117,7 +117,7 @@ impl Ledger {
     }
 
     /// So many nodes that were being switched off are off.
-    pub fn nodes_stopped(&mut self, count: u32) {
+    pub(crate) fn nodes_stopped(&mut self, count: u32) {
         let Switched { stopping, off, .. } = self.switched;
         let count = count.min(stopping);
         if let Some(placement) = &mut self.placement {
@@ -127,7 +127,7 @@ impl Ledger {
     }
 
     /// Begins to start nodes that are off, as many as there is room for; says how many.
-    pub fn start_nodes(&mut self, most: u32) -> u32 {
+    pub(crate) fn start_nodes(&mut self, most: u32) -> u32 {
         let Draws { idle, off, .. } = self.draws;
         let rise = off.start.power.max(idle).saturating_sub(off.power);
         let count = self.most_with(most.min(self.switched.off), rise);
@@ -140,7 +140,7 @@ impl Ledger {
     }
 
     /// So many nodes that were being started are idle and in service again.
-    pub fn nodes_ready(&mut self, count: u32) {
+    pub(crate) fn nodes_ready(&mut self, count: u32) {
         let count = count.min(self.switched.starting);
         self.free_nodes += count;
         self.down_nodes -= count;
@@ -153,7 +153,7 @@ impl Ledger {
     /// A node is found in a state; if it is in none, it is on. What is so is written down, whether there is room for it
     /// or not. It is refused, and nothing changes, if a job holds the node, if it is down or does not exist, or where
     /// nodes are not kept track of.
-    pub fn note_switched(&mut self, node: NodeId, state: Option<SwitchState>) -> bool {
+    pub(crate) fn note_switched(&mut self, node: NodeId, state: Option<SwitchState>) -> bool {
         let Some(placement) = &mut self.placement else { return false };
         let before = placement.switched(node);
         if before.is_none() && !placement.is_free(node) {

@@ -120,7 +120,7 @@ impl Line {
 impl Cooling {
     /// Pairs of load (1 is the machine's maximum) and PUE, ascending in load. Below the first and above the last
     /// the PUE is theirs; between two it lies on the line between them.
-    pub fn by_load(points: &[(f64, f64)], in_budget: bool) -> Result<Self, String> {
+    fn by_load(points: &[(f64, f64)], in_budget: bool) -> Result<Self, String> {
         let said = (
             "load",
             "from 0 to 1",
@@ -153,7 +153,7 @@ impl Cooling {
     }
 
     /// Whether it depends on the temperature outdoors.
-    pub fn needs_outdoor(&self) -> bool {
+    pub(crate) fn needs_outdoor(&self) -> bool {
         matches!(self.pue, Pue::ByOutdoor(_))
     }
 
@@ -174,7 +174,7 @@ impl Cooling {
     }
 
     /// The most that a machine of this maximum may draw, so that the site draws no more than this limit in any weather.
-    pub fn of_machine(&self, site: Watts, most: Watts) -> Watts {
+    pub(crate) fn of_machine(&self, site: Watts, most: Watts) -> Watts {
         if site >= Watts::UNLIMITED {
             return site;
         }

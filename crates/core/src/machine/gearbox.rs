@@ -182,12 +182,12 @@ impl Gearbox {
     }
 
     /// The fastest gear: the nominal speed.
-    pub fn top(&self) -> Gear {
+    pub(crate) fn top(&self) -> Gear {
         self.gears[self.gears.len() - 1]
     }
 
     /// What a node draws in the top gear, if that was measured.
-    pub fn top_draw(&self) -> Option<Watts> {
+    pub(crate) fn top_draw(&self) -> Option<Watts> {
         match self.top().draw {
             Draw::Node(watts) => Some(watts),
             Draw::Volts(_) => None,
@@ -201,7 +201,7 @@ impl Gearbox {
 
     /// What the part of a node that gears change draws in a gear, as a share of what it draws in the top gear,
     /// which is this. What was measured is a whole node: what the part does not draw is drawn in every gear.
-    pub fn relative_power(&self, gear: Gear, part: Watts) -> f64 {
+    pub(crate) fn relative_power(&self, gear: Gear, part: Watts) -> f64 {
         let top = self.top();
         match (gear.draw, top.draw) {
             (Draw::Volts(volts), Draw::Volts(top_volts)) => {
@@ -238,7 +238,7 @@ impl Gearbox {
     }
 
     /// How sensitive a job of this many processors is.
-    pub fn sensitivity_of(&self, processors: u32) -> Sensitivity {
+    pub(crate) fn sensitivity_of(&self, processors: u32) -> Sensitivity {
         let covers = |entry: &&Sensitivity| entry.up_to.is_none_or(|most| processors <= most);
         let last = self.sensitivity[self.sensitivity.len() - 1];
         self.sensitivity.iter().find(covers).copied().unwrap_or(last)

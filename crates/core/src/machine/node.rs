@@ -64,7 +64,7 @@ impl Details {
     }
 
     /// What is said, of nodes that draw so much when they are busy. What is not said of that is nothing.
-    pub fn node(&self, rated: Watts) -> Node {
+    pub(crate) fn node(&self, rated: Watts) -> Node {
         let rest = self.rest.unwrap_or_default().min(rated);
         Node { rest, highest: rated.saturating_sub(rest), idle: self.idle.unwrap_or_default() }
     }
@@ -90,7 +90,7 @@ impl Details {
 impl Details {
     /// The same for nodes that were measured one by one, from this cap on: nothing is beyond the reach of a cap,
     /// and an idle node draws 15 % of what a busy one does.
-    pub fn measured(&self, rated: Watts, least: Watts) -> Self {
+    pub(crate) fn measured(&self, rated: Watts, least: Watts) -> Self {
         let least = least.min(rated);
         let idle = self.idle.map_or_else(|| assumed_idle(rated, least), |idle| idle.min(least));
         let beyond = rated.saturating_sub(least);

@@ -29,7 +29,7 @@ impl Off {
     /// What is assumed of nodes that draw so much when they are busy and when they are idle: off, a node draws
     /// 5 % of the one and no more than the other; it starts within five minutes like a busy node, and stops
     /// within one minute like an idle one.
-    pub fn assumed(rated: Watts, idle: Watts) -> Self {
+    pub(crate) fn assumed(rated: Watts, idle: Watts) -> Self {
         Off {
             power: ASSUMED_SHARE.of(rated).min(idle),
             stop: Transition { time: Span::from_secs(60), power: idle },

@@ -9,7 +9,7 @@ use crate::mixing::mixed;
 use crate::units::{NodeId, Share};
 
 /// How many different nodes there are.
-pub const CLASSES: usize = 64;
+pub(crate) const CLASSES: usize = 64;
 
 /// How the nodes of a machine differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ pub enum Parts {
 impl Parts {
     /// The class of a node: from the least greedy to the greediest, the middle being most common.
     #[inline]
-    pub fn class(&self, node: NodeId) -> usize {
+    pub(crate) fn class(&self, node: NodeId) -> usize {
         match self {
             Parts::Alike => self.middle(),
             Parts::Unlike { seed, .. } => {
@@ -42,12 +42,12 @@ impl Parts {
     }
 
     /// The class of the reference node, or one beside it.
-    pub fn middle(&self) -> usize {
+    pub(crate) fn middle(&self) -> usize {
         CLASSES / 2
     }
 
     /// How much more power than the reference node a node of a class needs.
-    pub fn greed(&self, class: usize) -> f64 {
+    pub(crate) fn greed(&self, class: usize) -> f64 {
         match self {
             Parts::Alike => 1.0,
             Parts::Unlike { spread, .. } => {
@@ -59,7 +59,7 @@ impl Parts {
     }
 
     /// Whether it matters which nodes a job has.
-    pub fn are_unlike(&self) -> bool {
+    pub(crate) fn are_unlike(&self) -> bool {
         matches!(self, Parts::Unlike { .. })
     }
 }

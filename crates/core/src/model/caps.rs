@@ -42,7 +42,7 @@ impl Caps {
     }
 
     /// The same nodes, all under this cap.
-    pub fn with_all_at(&self, cap: Watts) -> Self {
+    pub(crate) fn with_all_at(&self, cap: Watts) -> Self {
         Caps(self.0.iter().map(|one| NodeCap { cap, ..*one }).collect())
     }
 
@@ -70,7 +70,7 @@ impl Caps {
     }
 
     /// The largest of the caps.
-    pub fn largest(&self) -> Watts {
+    pub(crate) fn largest(&self) -> Watts {
         self.iter().map(|capped| capped.cap).fold(Watts::ZERO, Watts::max)
     }
 

@@ -26,7 +26,7 @@ pub struct Beta(u32);
 
 impl Beta {
     /// Half the clock, twice the time.
-    pub const FULL: Beta = Beta(1 << 31);
+    pub(crate) const FULL: Beta = Beta(1 << 31);
 
     /// A β as near to a number as it can be; below 0 counts as 0, above 1 as 1.
     pub fn new(beta: f64) -> Self {
@@ -34,7 +34,7 @@ impl Beta {
     }
 
     /// In steps of 2⁻³¹.
-    pub fn to_bits(self) -> u32 {
+    pub(crate) fn to_bits(self) -> u32 {
         self.0
     }
 

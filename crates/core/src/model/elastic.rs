@@ -8,7 +8,7 @@
 //!
 //! Logs do not say how their jobs scale. [`Kind`]s are drawn from a seed: the application, the average
 //! parallelism as a multiple of the nodes asked for, and its variation. Of a job that nobody drew
-//! anything for the most cautious is believed ([`Kind::cautious`]).
+//! anything for the most cautious is believed (`Kind::cautious`).
 
 use std::borrow::Cow;
 use std::collections::HashMap;

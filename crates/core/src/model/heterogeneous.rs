@@ -35,11 +35,6 @@ impl Heterogeneous {
         Heterogeneous { tables, nominal, rungs: [Rung::alike(node_power, Stretch::NONE)] }
     }
 
-    /// The tables.
-    pub fn tables(&self) -> &Arc<Tables> {
-        &self.tables
-    }
-
     /// A machine of as many nodes as the tables have machines.
     pub fn machine(tables: &Tables) -> Machine {
         let kinds = tables.machine_types().iter().filter(|kind| kind.machines > 0).count();
@@ -139,7 +134,7 @@ mod tests {
         );
         assert_eq!((on(0, 500), on(2, 500)), (None, None), "it refuses; there is no such node");
         assert_eq!(model.nominal(JobId(0), &job).time, Span::from_secs(10));
-        let machine = Heterogeneous::machine(model.tables());
+        let machine = Heterogeneous::machine(&model.tables);
         assert_eq!((machine.nodes, machine.node_power), (2, Watts::from_watts(200)));
     }
 }

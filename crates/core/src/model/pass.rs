@@ -22,12 +22,12 @@ mod testbed;
 mod tests;
 mod throttling;
 
-pub use applications::{Application, STATIC_WATTS};
-pub use fit::{Certainty, Estimate, Estimates, LINEAR_SHARE, PassFit, PassFitError, Sample, fit};
+pub use applications::Application;
+pub use fit::{Certainty, Estimate, Estimates, PassFit, PassFitError, Sample, fit};
 pub use power::PowerLaw;
 pub use resizing::Resizing;
 pub use scaling::Scaling;
-pub use testbed::{CAPS, CORES, NODE_COUNTS, generate};
+pub use testbed::generate;
 pub use throttling::Throttling;
 
 use crate::units::Watts;
@@ -87,7 +87,7 @@ impl Pass {
 
     /// The times of all combinations in which the application can run, in the order of the nodes
     /// and then of the caps.
-    pub fn timings(&self, node_counts: &[u32], caps: &[Watts]) -> Vec<Timing> {
+    fn timings(&self, node_counts: &[u32], caps: &[Watts]) -> Vec<Timing> {
         let timing = |nodes: u32, cap: Watts| {
             let seconds = self.seconds(nodes, cap.as_f64())?;
             Some(Timing { nodes, cap, seconds })

@@ -127,7 +127,7 @@ impl Varied {
     }
 
     /// A job that was not known runs this application.
-    pub fn assign(&mut self, job: JobId, application: usize) {
+    pub(crate) fn assign(&mut self, job: JobId, application: usize) {
         if job.index() >= self.of_jobs.len() {
             self.of_jobs.resize(job.index() + 1, 0);
         }
@@ -186,7 +186,7 @@ impl Varied {
     }
 
     /// How long something takes at this speed that takes so long as asked for.
-    pub fn stretched(&self, id: JobId, job: &Job, time: Span, ips: u64) -> Span {
+    pub(crate) fn stretched(&self, id: JobId, job: &Job, time: Span, ips: u64) -> Span {
         if ips == 0 {
             return Span::FOREVER;
         }

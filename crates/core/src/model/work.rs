@@ -43,7 +43,7 @@ impl Work {
     }
 
     /// Whether nothing is left.
-    pub fn is_done(self) -> bool {
+    pub(crate) fn is_done(self) -> bool {
         self.0 == 0
     }
 

@@ -28,7 +28,7 @@ use timeline::Timeline;
 
 /// Conservative backfilling with every job at its nominal operating point.
 #[derive(Clone, Debug, Default)]
-pub struct Conservative {
+pub(crate) struct Conservative {
     /// What is free when, with running jobs and reservations taken out.
     plan: Option<Plan>,
     /// Room for the jobs whose time has come.
@@ -137,11 +137,6 @@ impl Plan {
 }
 
 impl Conservative {
-    /// An empty schedule.
-    pub fn new() -> Self {
-        Conservative::default()
-    }
-
     /// Starts every job whose time has come, in the order of the queue, and asks to be woken for
     /// the next.
     fn start_due(&mut self, view: &View<'_>, plan: &mut Plan, decisions: &mut Vec<Decision>) {

@@ -21,9 +21,9 @@ pub type Easy = Backfill<Nominal>;
 
 /// EASY backfilling with its parameters.
 #[derive(Clone, Debug, Default)]
-pub struct EasySpec {
+pub(crate) struct EasySpec {
     /// In which order jobs are looked at.
-    pub order: OrderSpec,
+    pub(crate) order: OrderSpec,
 }
 
 impl PolicyKind for EasySpec {

@@ -40,16 +40,16 @@ pub struct Fastest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EasyPowerSpec {
     /// What becomes of jobs that no limit could ever feed at nominal speed.
-    pub oversized: Oversized,
+    pub(crate) oversized: Oversized,
     /// The frequency that no job may exceed, if there is one.
-    pub gear: Option<Frequency>,
+    pub(crate) gear: Option<Frequency>,
     /// In which order jobs are looked at.
-    pub order: OrderSpec,
+    pub(crate) order: OrderSpec,
 }
 
 /// A frequency in megahertz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frequency(u32);
+pub(crate) struct Frequency(u32);
 
 impl Frequency {
     /// Whether a frequency in gigahertz is no higher. They are compared in megahertz, as they are written.

@@ -40,7 +40,7 @@ const NO_POINT: OperatingPoint = OperatingPoint {
 };
 
 /// A policy that asks a program.
-pub struct External {
+pub(crate) struct External {
     spec: ExternalSpec,
     machine: Option<Machine>,
     may: Freedoms,
@@ -61,7 +61,7 @@ enum Talk {
 
 impl External {
     /// The policy with these parameters, for a run.
-    pub fn new(spec: ExternalSpec, context: &BuildContext<'_>) -> Self {
+    pub(crate) fn new(spec: ExternalSpec, context: &BuildContext<'_>) -> Self {
         External {
             machine: context.machine.cloned(),
             may: context.freedoms.map_or(spec.wants, |allowed| allowed & spec.wants),

@@ -1,6 +1,6 @@
 //! The order in which a backfilling policy goes through the queue.
 //!
-//! [`Submission`] is the order in which jobs were submitted. The others, [`Keyed`], give every job a key
+//! [`Submission`] is the order in which jobs were submitted. The others, `Keyed`, give every job a key
 //! when it arrives: what the job costs, and when it came. Each [halving time](Ageing) of waiting makes a
 //! job count half as much as one that comes then. Since that holds for all waiting jobs alike, their order
 //! never changes while they wait: a place in the queue is found once, and nobody has to sort. And nobody
@@ -111,7 +111,7 @@ impl Order for Submission {
 
 /// Jobs by what they cost and how long they have waited.
 #[derive(Clone)]
-pub struct Keyed<C> {
+pub(crate) struct Keyed<C> {
     cost: C,
     ageing: Ageing,
     /// Made when jobs first wait.
@@ -122,7 +122,7 @@ pub struct Keyed<C> {
 
 impl<C: Cost> Keyed<C> {
     /// Jobs in the order of this cost.
-    pub fn new(cost: C, ageing: Ageing) -> Self {
+    pub(crate) fn new(cost: C, ageing: Ageing) -> Self {
         Keyed { cost, ageing, waiting: None, keys: Vec::new() }
     }
 
@@ -252,15 +252,15 @@ impl OrderSpec {
         OrderSpec { by: OrderedBy::Fcfs, halving: None, predict: Predict::All };
 
     /// The parameters by which an order is written.
-    pub const PARAMETERS: [&str; 3] = ["order", "halving", "predict"];
+    pub(crate) const PARAMETERS: [&str; 3] = ["order", "halving", "predict"];
 
     /// After how much waiting a job counts half as much.
-    pub fn halving(&self) -> Span {
+    pub(crate) fn halving(&self) -> Span {
         self.halving.unwrap_or(self.usual_halving())
     }
 
     /// How the order ages jobs.
-    pub fn ageing(&self) -> Ageing {
+    pub(crate) fn ageing(&self) -> Ageing {
         Ageing::every(self.halving())
     }
 
@@ -272,7 +272,7 @@ impl OrderSpec {
     }
 
     /// The same order, without what would be so anyway.
-    pub fn plainly(self) -> Self {
+    pub(crate) fn plainly(self) -> Self {
         let usual = self.usual_halving();
         OrderSpec { halving: self.halving.filter(|halving| *halving != usual), ..self }
     }

@@ -40,11 +40,11 @@ pub struct PastDraw {
 
 /// What nodes of jobs are expected to draw, by job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PowerForecast {
+pub(crate) struct PowerForecast {
     /// In whole watts, rounded up, and never above what a node is rated at.
-    pub node_powers: Vec<Watts>,
+    pub(crate) node_powers: Vec<Watts>,
     /// How far off that was, beside the rated power. Nothing if no job was measured.
-    pub accuracy: Option<Accuracy>,
+    pub(crate) accuracy: Option<Accuracy>,
 }
 
 /// Which jobs of the past a mean is of, the nearest first.
@@ -136,7 +136,7 @@ struct Pending {
 
 impl PowerForecast {
     /// What jobs, in submit order, are expected to draw on nodes that are rated at so much.
-    pub fn of(jobs: &[PastDraw], rated: Watts, level: Level) -> Self {
+    pub(crate) fn of(jobs: &[PastDraw], rated: Watts, level: Level) -> Self {
         let (mut memory, mut margins) = (Memory::default(), Margins::new(level));
         let mut pending: HashMap<usize, Pending> = HashMap::new();
         let mut ends: BinaryHeap<Reverse<(Instant, usize)>> = BinaryHeap::new();

@@ -35,7 +35,7 @@ pub enum Published {
 
 impl Published {
     /// All of them.
-    pub const ALL: [Published; 6] = [
+    pub(crate) const ALL: [Published; 6] = [
         Published::Rated,
         Published::Clock,
         Published::FittedClock,

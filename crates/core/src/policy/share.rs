@@ -2,7 +2,7 @@
 //!
 //! - *caps*: a job that starts gets its share of the free watts ([`caps`]);
 //! - *sizes*: a job that starts gets the nodes and watts that cost it and everybody who waits least ([`sizes`]);
-//! - *recaps*: at each event the watts are shared out anew among all jobs that run ([`recaps`]);
+//! - *recaps*: at each event the watts are shared out anew among all jobs that run (`recaps`);
 //! - *resizes*: at each event nodes and watts are, by [PARM](super::parm)'s program, in which a job counts
 //!   for more the less is left of it.
 //!
@@ -24,13 +24,13 @@ use crate::policy::{
 
 pub mod caps;
 mod ladders;
-pub mod recaps;
+pub(crate) mod recaps;
 mod settings;
 pub mod sizes;
 
-pub use caps::ByShare;
-pub use recaps::Recapped;
-pub use sizes::BySize;
+pub(crate) use caps::ByShare;
+pub(crate) use recaps::Recapped;
+pub(crate) use sizes::BySize;
 
 /// The parameters of the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

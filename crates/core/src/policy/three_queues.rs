@@ -16,7 +16,7 @@ use crate::units::JobId;
 
 /// Which queue a job stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub(crate) enum Class {
     /// Up to the smaller of two sizes.
     Small,
     /// The queue of jobs between the two.

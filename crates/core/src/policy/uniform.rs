@@ -140,7 +140,7 @@ impl PolicyKind for UniformSpec {
 }
 
 /// The same cap for everybody.
-pub struct Uniform {
+pub(crate) struct Uniform {
     spec: UniformSpec,
     queues: ThreeQueues,
     processors: Picked,
@@ -149,7 +149,7 @@ pub struct Uniform {
 
 impl Uniform {
     /// The policy with these parameters.
-    pub fn with(spec: UniformSpec) -> Self {
+    pub(crate) fn with(spec: UniformSpec) -> Self {
         Uniform {
             spec,
             queues: ThreeQueues::new(spec.queueing),

@@ -135,17 +135,17 @@ impl SharedWorld {
     }
 
     /// What policies may do to jobs.
-    pub fn allowed(&self) -> Freedoms {
+    pub(crate) fn allowed(&self) -> Freedoms {
         self.rules.allow
     }
 
     /// What is kept back of every limit.
-    pub fn guard(&self) -> Share {
+    pub(crate) fn guard(&self) -> Share {
         self.rules.guard
     }
 
     /// When idle nodes are switched off, if they are.
-    pub fn switch_off(&self) -> Option<SwitchOff> {
+    pub(crate) fn switch_off(&self) -> Option<SwitchOff> {
         self.rules.switch_off
     }
 

@@ -46,13 +46,13 @@ use application::{Application, Network};
 use noise::Noise;
 
 /// The nodes of the machine.
-pub const NODES: u32 = 64;
+pub(crate) const NODES: u32 = 64;
 /// The sockets of a node.
-pub const SOCKETS: u32 = 2;
+const SOCKETS: u32 = 2;
 /// The cores of a node.
-pub const CORES: u32 = 16;
+pub(crate) const CORES: u32 = 16;
 /// The caps a socket was run under, in watts. The last is no cap at all: no socket can draw more.
-pub const CAPS: [u32; 5] = [51, 65, 80, 95, 115];
+pub(crate) const CAPS: [u32; 5] = [51, 65, 80, 95, 115];
 
 /// Which Cab-like machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,7 +122,7 @@ pub struct ClosedForm(Application);
 
 impl ClosedForm {
     /// The cap of a socket that is as good as none, in watts.
-    pub const HIGHEST: f64 = CAPS[CAPS.len() - 1] as f64;
+    pub(crate) const HIGHEST: f64 = CAPS[CAPS.len() - 1] as f64;
 
     /// The applications of a preset.
     pub fn all(preset: Preset) -> [ClosedForm; 8] {

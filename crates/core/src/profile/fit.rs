@@ -5,7 +5,7 @@
 //! two of them included, and its coefficients are those of least squares. A power law with a bend:
 //! a product of effects becomes a sum, and an error of 10 % counts the same at any size.
 //!
-//! [`choose`] says which measured rows to train on, [`fit`] finds the coefficients, [`errors`] says
+//! [`choose`] says which measured rows to train on, [`fit`] finds the coefficients, `errors` says
 //! how far off they are on the other rows, [`complete`] fills the gaps of a profile.
 //!
 //! Choices made here:
@@ -189,11 +189,6 @@ fn independent(columns: &[Vec<f64>]) -> Option<Symmetric> {
 }
 
 impl Fit {
-    /// The application of the model.
-    pub fn application(&self) -> &str {
-        &self.application
-    }
-
     /// The configurations it was trained on, ascending.
     pub fn trained_on(&self) -> &[Configuration] {
         &self.trained_on

@@ -23,7 +23,7 @@ pub struct OtherCaps {
 
 impl OtherCaps {
     /// All of them together.
-    pub fn sum(self) -> Watts {
+    pub(crate) fn sum(self) -> Watts {
         self.memory.unwrap_or_default().saturating_add(self.gpu.unwrap_or_default())
     }
 
@@ -166,7 +166,7 @@ impl Measured {
     }
 
     /// The profile that policies see.
-    pub fn profile(&self) -> Profile {
+    pub(crate) fn profile(&self) -> Profile {
         let rows = self.chosen().iter().map(|(summed, _)| summed.row()).collect();
         Profile { application: self.application.clone(), rows }
     }

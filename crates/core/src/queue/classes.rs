@@ -19,7 +19,8 @@ pub struct SizeClasses {
 
 impl SizeClasses {
     /// Classes for sizes nobody has seen yet: 1, 2, 3–4, 5–8, and so on.
-    pub fn powers_of_two() -> Self {
+    #[cfg(test)]
+    pub(crate) fn powers_of_two() -> Self {
         SizeClasses::from_smallest(std::array::from_fn(|class| match class {
             0 => code(1),
             _ => code((1 << (class - 1)) + 1),

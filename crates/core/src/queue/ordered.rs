@@ -265,7 +265,8 @@ impl Ordered {
     }
 
     /// The jobs in order.
-    pub fn iter(&self) -> impl Iterator<Item = Place> + '_ {
+    #[cfg(test)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Place> + '_ {
         let leaves = self.groups.iter().flat_map(|group| &group.leaves);
         leaves.flat_map(|leaf| leaf.entries.iter().map(|entry| entry.place))
     }

@@ -12,7 +12,7 @@ pub struct Number<'a> {
 
 impl<'a> Number<'a> {
     /// Reads digits with at most one point, and an exponent if there is need.
-    pub fn read(text: &'a str) -> Option<Self> {
+    pub(crate) fn read(text: &'a str) -> Option<Self> {
         let (digits, exponent) = match text.split_once(['e', 'E']) {
             Some((digits, exponent)) => (digits, read_exponent(exponent)?),
             None => (text, 0),
@@ -36,12 +36,12 @@ impl<'a> Number<'a> {
     }
 
     /// Whether it is nothing.
-    pub fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.digits().all(|digit| digit == 0)
     }
 
     /// Whether nothing but zeros stands after the point.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.rest(0).all(|digit| digit == 0)
     }
 
@@ -68,13 +68,13 @@ impl<'a> Number<'a> {
     }
 
     /// As [`down`](Self::down), but rounded up.
-    pub fn up(&self, places: u32) -> Option<u64> {
+    pub(crate) fn up(&self, places: u32) -> Option<u64> {
         let is_exact = self.rest(places).all(|digit| digit == 0);
         self.down(places)?.checked_add(u64::from(!is_exact))
     }
 
     /// As [`down`](Self::down), but rounded to the nearest, a half up.
-    pub fn nearest(&self, places: u32) -> Option<u64> {
+    pub(crate) fn nearest(&self, places: u32) -> Option<u64> {
         let first = match self.digits_before(places) {
             // There are zeros before it.
             before if before < 0 => 0,

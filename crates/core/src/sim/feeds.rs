@@ -17,17 +17,17 @@ use crate::units::{Instant, JobId, Joules, Span, Watts};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedUse {
     /// The most that its nodes drew for any time.
-    pub peak: Watts,
+    pub(crate) peak: Watts,
     /// The energy that they drew.
-    pub energy: Joules,
+    pub(crate) energy: Joules,
     /// For how long it kept power from idle nodes while jobs waited.
-    pub bound: Span,
+    pub(crate) bound: Span,
     /// The energy that it kept from them.
-    pub stranded: Joules,
+    pub(crate) stranded: Joules,
     /// For how long its nodes drew more than its limit: jobs drew more than was believed.
-    pub over: Span,
+    pub(crate) over: Span,
     /// By how much at most.
-    pub worst_over: Watts,
+    pub(crate) worst_over: Watts,
 }
 
 /// What the nodes below a feed draw from an instant on.

@@ -168,7 +168,7 @@ impl Simulation<'_> {
     /// What really happened, held against the bound of this simulation. `added` is what a job adds to the idle power of
     /// the nodes that it asks for if it has all of each; it counts for jobs that were not measured. Nothing if the log says
     /// of no job when it started.
-    pub fn recorded(&self, added: &dyn Fn(JobId) -> Watts) -> Option<Recorded> {
+    pub(crate) fn recorded(&self, added: &dyn Fn(JobId) -> Watts) -> Option<Recorded> {
         let workload = self.workload;
         let mut replay = Replay::new(self);
         let mut changes: Vec<(Instant, bool, JobId)> = Vec::new();

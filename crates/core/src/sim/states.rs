@@ -31,7 +31,8 @@ pub struct EnergyByState {
 
 impl EnergyByState {
     /// All of it.
-    pub fn total(&self) -> Joules {
+    #[cfg(test)]
+    pub(crate) fn total(&self) -> Joules {
         let EnergyByState { running, idle, starting, stopping, off, base } = *self;
         [running, idle, starting, stopping, off, base].into_iter().sum()
     }

@@ -24,7 +24,7 @@ use crate::units::Watts;
 use crate::variation::{Curve, Ips};
 
 mod choice;
-pub mod crew;
+pub(crate) mod crew;
 mod even;
 mod filling;
 pub mod plain;

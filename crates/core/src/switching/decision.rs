@@ -43,9 +43,9 @@ pub enum Directions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turned {
     /// Nodes that are being started from now on.
-    pub started: u32,
+    pub(crate) started: u32,
     /// Nodes that are being switched off from now on.
-    pub stopped: u32,
+    pub(crate) stopped: u32,
 }
 
 impl Switcher {

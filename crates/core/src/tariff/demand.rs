@@ -11,7 +11,7 @@ use crate::units::{Instant, Span, Watts};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DemandCharge {
     /// Its currency.
-    pub currency: Currency,
+    pub(crate) currency: Currency,
     /// Millionths of it for each kilowatt.
     micros_per_kw: u64,
 }
@@ -63,7 +63,7 @@ impl DemandCharge {
 /// When the months of a run begin, and when its quarters of an hour do. Quarters begin with the hours of UTC, which are
 /// those of all zones whose clocks differ from it by whole quarters of an hour.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Months {
+pub(crate) struct Months {
     /// The first instants of all months after the start, in order.
     begins: Vec<Instant>,
     /// How long before the start a quarter of an hour began, in milliseconds.
@@ -72,7 +72,7 @@ pub struct Months {
 
 impl Months {
     /// The months of a run.
-    pub fn of(dates: &RunDates) -> Result<Self, NoCalendar> {
+    pub(crate) fn of(dates: &RunDates) -> Result<Self, NoCalendar> {
         let calendar = dates.calendar.as_ref().map_err(Clone::clone)?;
         let end = calendar.time(dates.until);
         let first = calendar.wall(Instant::ZERO).date().first_of_month();
@@ -103,7 +103,7 @@ impl Months {
 
 /// The highest quarters of an hour so far. It is small, so that a copy can be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peaks {
+pub(crate) struct Peaks {
     now: Instant,
     quarter_ends: Instant,
     /// Microjoules in this quarter.
@@ -122,7 +122,7 @@ pub struct Peaks {
 
 impl Peaks {
     /// Nothing was drawn yet.
-    pub fn begin(months: &Months, now: Instant) -> Self {
+    pub(crate) fn begin(months: &Months, now: Instant) -> Self {
         Peaks {
             now,
             quarter_ends: months.quarter_end(now),
@@ -136,7 +136,7 @@ impl Peaks {
     }
 
     /// So much was drawn until now.
-    pub fn advance(&mut self, months: &Months, until: Instant, power: Watts) {
+    pub(crate) fn advance(&mut self, months: &Months, until: Instant, power: Watts) {
         while self.quarter_ends <= until {
             self.draw(self.quarter_ends, power);
             self.close();
@@ -180,19 +180,19 @@ impl Peaks {
 
     /// The sum of the highest quarters of all months in milliwatts, with the one that has begun, which counts as if
     /// nothing more were drawn in it.
-    pub fn total(mut self) -> u128 {
+    pub(crate) fn total(mut self) -> u128 {
         self.close();
         self.before + u128::from(self.highest)
     }
 
     /// The highest quarter of all.
-    pub fn highest(mut self) -> Watts {
+    pub(crate) fn highest(mut self) -> Watts {
         self.close();
         Watts::from_milliwatts(self.highest_of_all)
     }
 
     /// How many months there were, the first and the last included.
-    pub fn months(&self) -> u32 {
+    pub(crate) fn months(&self) -> u32 {
         self.months
     }
 }

@@ -54,7 +54,7 @@ pub struct Rate {
 /// An amount of money or of carbon dioxide that grows as energy is drawn. It is exact, and rounded only when it is
 /// looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amount {
+pub(crate) struct Amount {
     /// Billionths of the unit for each kilowatt hour, times microjoules.
     sum: i128,
 }
@@ -62,14 +62,14 @@ pub struct Amount {
 impl Amount {
     /// Adds so much energy, in microjoules, at a rate.
     #[inline]
-    pub fn add(&mut self, rate: Rate, microjoules: u128) {
+    pub(crate) fn add(&mut self, rate: Rate, microjoules: u128) {
         let energy = i128::try_from(microjoules).unwrap_or(i128::MAX);
         let more = energy.saturating_mul(i128::from(rate.nanos_per_kwh));
         self.sum = self.sum.saturating_add(more);
     }
 
     /// Millionths of the unit, rounded up.
-    pub fn micros(self) -> i128 {
+    pub(crate) fn micros(self) -> i128 {
         let per_micro = MICROJOULES_PER_KWH * 1000;
         self.sum.div_euclid(per_micro) + i128::from(self.sum.rem_euclid(per_micro) > 0)
     }

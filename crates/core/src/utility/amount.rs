@@ -17,7 +17,7 @@ impl Utility {
     /// A utility of zero.
     pub const ZERO: Utility = Utility(0);
     /// The most a task may be worth: sums of it stay far from overflow.
-    pub const LARGEST: Utility = Utility(1_000_000_000_000);
+    pub(crate) const LARGEST: Utility = Utility(1_000_000_000_000);
 
     /// This many millionths.
     pub const fn from_millionths(millionths: u64) -> Self {

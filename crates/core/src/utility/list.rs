@@ -54,7 +54,8 @@ impl Utilities {
     }
 
     /// The function of this name.
-    pub fn named(&self, name: &str) -> Option<UtilityId> {
+    #[cfg(test)]
+    pub(crate) fn named(&self, name: &str) -> Option<UtilityId> {
         let place = self.names.iter().position(|known| known == name)?;
         Some(UtilityId::at(place as u32))
     }

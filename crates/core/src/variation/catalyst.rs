@@ -39,11 +39,12 @@ pub const PROCESSORS: u32 = 600;
 /// More than anybody generates.
 pub const MOST_PROCESSORS: u32 = 100_000;
 /// The caps they were measured under, in watts.
-pub const CAPS: [u32; 15] = [51, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100, 105, 110, 115, 120];
+pub(crate) const CAPS: [u32; 15] =
+    [51, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100, 105, 110, 115, 120];
 /// What a processor is rated at.
 pub const RATED: Watts = Watts::from_watts(115);
 /// The lowest of the caps: the least that a processor can be held at.
-pub const FLOOR: Watts = Watts::from_watts(CAPS[0]);
+const FLOOR: Watts = Watts::from_watts(CAPS[0]);
 
 /// How the most that a processor draws compares with the least, for any one code.
 const SPREAD: f64 = 105.0 / 78.0;

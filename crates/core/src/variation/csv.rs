@@ -31,7 +31,7 @@ const RELATIVE: Form = Form {
 };
 
 /// By how much a speed may be below one with less power, in thousandths, and pass as noise.
-pub const NOISE_THOUSANDTHS: u64 = 20;
+const NOISE_THOUSANDTHS: u64 = 20;
 
 /// A table that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -330,13 +330,13 @@ fn check_rise(rows: &mut [Row], noise: &mut Count) -> Result<(), Wrong> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement<'a> {
     /// The processor, by its name.
-    pub processor: &'a str,
+    pub(crate) processor: &'a str,
     /// The application, by its name.
-    pub application: &'a str,
+    pub(crate) application: &'a str,
     /// Under which cap.
-    pub cap: Watts,
+    pub(crate) cap: Watts,
     /// The result.
-    pub knot: Knot,
+    pub(crate) knot: Knot,
 }
 
 /// Writes a table that [`Table::read`] reads.

@@ -21,9 +21,9 @@ pub struct Ips(u64);
 
 impl Ips {
     /// None at all.
-    pub const ZERO: Ips = Ips(0);
+    pub(crate) const ZERO: Ips = Ips(0);
     /// More than any processor: sums of it stay far from overflow.
-    pub const LARGEST: Ips = Ips(10_000_000_000_000);
+    pub(crate) const LARGEST: Ips = Ips(10_000_000_000_000);
 
     /// So many instructions per second.
     pub const fn from_ips(ips: u64) -> Self {
@@ -59,7 +59,7 @@ pub struct Knot {
 
 impl Knot {
     /// More than any processor draws, a megawatt: sums of it stay far from overflow.
-    pub const MOST_POWER: Watts = Watts::from_watts(1_000_000);
+    pub(crate) const MOST_POWER: Watts = Watts::from_watts(1_000_000);
 }
 
 /// A stretch of a hull.
@@ -87,7 +87,7 @@ impl Segment {
     }
 
     /// The speed it brings.
-    pub fn gain(&self) -> Ips {
+    pub(crate) fn gain(&self) -> Ips {
         Ips(self.to.ips.0 - self.from.ips.0)
     }
 }
@@ -170,7 +170,7 @@ impl Curve {
     }
 
     /// Whether it is the same curve, which copies are known to be without a look at their points.
-    pub fn is_same(&self, other: &Curve) -> bool {
+    pub(crate) fn is_same(&self, other: &Curve) -> bool {
         Arc::ptr_eq(&self.knots, &other.knots) || self.knots == other.knots
     }
 
@@ -214,7 +214,7 @@ impl Curve {
     }
 
     /// The stretches of its concave hull, from the steepest, which is the first, to the flattest.
-    pub fn hull(&self) -> &[Segment] {
+    pub(crate) fn hull(&self) -> &[Segment] {
         &self.hull
     }
 
@@ -247,7 +247,7 @@ impl Curve {
 
     /// Which of two processors comes first: the one that does more for each watt, each where it does
     /// most; if that is the same, the one that is faster without a cap.
-    pub fn by_efficiency(&self, other: &Curve) -> Ordering {
+    pub(crate) fn by_efficiency(&self, other: &Curve) -> Ordering {
         let (own, others) = (self.most_efficient, other.most_efficient);
         let efficiency = times(others.ips, own.power).cmp(&times(own.ips, others.power));
         efficiency.then(other.peak().cmp(&self.peak()))

@@ -21,16 +21,16 @@ pub struct Kin {
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The curve of each of them.
-    pub curve: Curve,
+    pub(crate) curve: Curve,
     /// The corners of its hull, the lowest cap first. Slopes between them fall, also as rounded numbers.
-    pub corners: Vec<Knot>,
+    pub(crate) corners: Vec<Knot>,
     /// How steep it is from each corner to the next, as bits that rise where the slope falls.
-    pub falling: Vec<u64>,
+    pub(crate) falling: Vec<u64>,
 }
 
 /// The way of each processor of a run from a corner to the next one.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub(crate) struct Step {
     /// Its owner.
     pub run: u32,
     /// The corner it leads to.
@@ -57,7 +57,7 @@ impl Run {
 
     /// The power from the corner before to this one, in milliwatts, and the speed.
     #[inline]
-    pub fn step(&self, corner: u32) -> (u64, u64) {
+    pub(crate) fn step(&self, corner: u32) -> (u64, u64) {
         let [from, to] = [corner - 1, corner].map(|place| self.corners[place as usize]);
         ((to.power - from.power).milliwatts(), to.ips.ips() - from.ips.ips())
     }
@@ -88,13 +88,13 @@ impl Kin {
     }
 
     /// The processors from the most to the least efficient.
-    pub fn order(&self) -> &[u32] {
+    pub(crate) fn order(&self) -> &[u32] {
         &self.order
     }
 
     /// Which run a processor is in, if there is such a processor.
     #[inline]
-    pub fn run_of(&self, processor: u32) -> Option<u32> {
+    pub(crate) fn run_of(&self, processor: u32) -> Option<u32> {
         self.run_of.get(processor as usize).copied()
     }
 
@@ -111,7 +111,7 @@ impl Kin {
     }
 
     /// The steps of all runs, the steepest first, and those of the more efficient processors where two are equally steep.
-    pub fn steps(&self) -> &[Step] {
+    pub(crate) fn steps(&self) -> &[Step] {
         &self.steps
     }
 }

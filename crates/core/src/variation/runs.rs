@@ -16,7 +16,7 @@ const FORM: Form = Form { what: "the runs", columns: &["runs"], form: "" };
 
 /// What a run says, piece by piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunField {
+enum RunField {
     /// The processor, by its name.
     Processor,
     /// The application, by its name.

@@ -36,13 +36,13 @@ impl Workload {
     }
 
     /// How many nodes `job` had when it really ran, if its log says so.
-    pub fn recorded_nodes(&self, job: JobId) -> Option<u32> {
+    pub(crate) fn recorded_nodes(&self, job: JobId) -> Option<u32> {
         let placed = self.placed.of_jobs.get(job.index())?;
         (placed.nodes > 0).then_some(placed.nodes)
     }
 
     /// Which nodes these were, if its log names them.
-    pub fn recorded_node_list(&self, job: JobId) -> Option<&[u32]> {
+    pub(crate) fn recorded_node_list(&self, job: JobId) -> Option<&[u32]> {
         let list = self.placed.of_jobs.get(job.index())?.list?;
         self.placed.lists.get(list as usize).map(|nodes| &**nodes)
     }

@@ -1,7 +1,7 @@
 //! Which application each job runs.
 //!
 //! The numbers of executables in logs name nothing. Where nobody says what they stand for, an application
-//! is drawn from a [`Mix`], by the seed and the executable, or by the user and the size of the request
+//! is drawn from a `Mix`, by the seed and the executable, or by the user and the size of the request
 //! where there is no executable: the same program is always the same application.
 
 use crate::freedom::{Freedom, Freedoms};
@@ -12,11 +12,11 @@ use crate::units::JobId;
 
 /// How common applications are: each with a weight, by its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mix(Vec<(usize, u32)>);
+pub(crate) struct Mix(Vec<(usize, u32)>);
 
 /// Why weights are no mix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotAMix {
+pub(crate) enum NotAMix {
     /// Nothing is ever drawn.
     #[error("a mix needs an application with a weight above 0")]
     Nothing,
@@ -36,7 +36,7 @@ impl Mix {
     /// # Errors
     ///
     /// If no weight is above zero, or an application does not exist.
-    pub fn new(weights: Vec<(usize, u32)>, count: usize) -> Result<Self, NotAMix> {
+    pub(crate) fn new(weights: Vec<(usize, u32)>, count: usize) -> Result<Self, NotAMix> {
         if let Some((number, _)) = weights.iter().find(|(number, _)| *number >= count) {
             return Err(NotAMix::Unknown { number: *number, count });
         }
@@ -85,7 +85,7 @@ impl Shape {
     }
 
     /// What may be done to such a job, if anything may be done to jobs.
-    pub fn allows(self) -> Freedoms {
+    pub(crate) fn allows(self) -> Freedoms {
         use Freedom::{Caps, Drops, Nodes, Recaps, Resizes, Sizes};
         match self {
             Shape::Rigid => Freedoms::of(&[Caps, Recaps, Nodes, Drops]),
@@ -131,13 +131,13 @@ struct Open {
 impl Assignment {
     /// No job is known yet. One that comes says by its number which of so many applications it runs, from 1 on,
     /// or runs the one in the place `unknown`. If it can run on one number of nodes alone, it is rigid.
-    pub fn open(count: usize, unknown: usize) -> Self {
+    pub(crate) fn open(count: usize, unknown: usize) -> Self {
         let (count, unknown) = (count as u16, unknown as u16);
         Assignment { open: Some(Open { count, unknown }), ..Assignment::default() }
     }
 
     /// Takes in a job that was not known, and says which application it runs.
-    pub fn learn(&mut self, id: JobId, job: &Job) -> usize {
+    pub(crate) fn learn(&mut self, id: JobId, job: &Job) -> usize {
         if let Some(Open { count, unknown }) = self.open {
             if id.index() >= self.applications.len() {
                 self.applications.resize(id.index() + 1, unknown);
@@ -165,13 +165,13 @@ impl Assignment {
     }
 
     /// Draws an application for each job.
-    pub fn drawn(jobs: &[Job], mix: &Mix, seed: u64) -> Self {
+    pub(crate) fn drawn(jobs: &[Job], mix: &Mix, seed: u64) -> Self {
         let applications = jobs.iter().map(|job| mix.draw(program(job, seed)) as u16);
         Assignment::of(applications.collect())
     }
 
     /// The same, with what each job puts up with drawn, too; a program always puts up with the same.
-    pub fn with_drawn_shapes(self, jobs: &[Job], seed: u64) -> Self {
+    pub(crate) fn with_drawn_shapes(self, jobs: &[Job], seed: u64) -> Self {
         let shapes = jobs.iter().map(|job| Shape::drawn(mixed(program(job, seed))));
         Assignment { shapes: shapes.collect(), ..self }
     }
@@ -183,19 +183,20 @@ impl Assignment {
     }
 
     /// The same, with how much the time of each job depends on frequency.
-    pub fn with_betas(self, betas: Vec<Beta>) -> Self {
+    #[cfg(test)]
+    pub(crate) fn with_betas(self, betas: Vec<Beta>) -> Self {
         Assignment { betas, ..self }
     }
 
     /// The application of a job, by its number.
     #[inline]
-    pub fn application(&self, job: JobId) -> usize {
+    pub(crate) fn application(&self, job: JobId) -> usize {
         self.applications.get(job.index()).map_or(0, |number| usize::from(*number))
     }
 
     /// How much the time of a job depends on frequency.
     #[inline]
-    pub fn beta(&self, job: JobId) -> Beta {
+    pub(crate) fn beta(&self, job: JobId) -> Beta {
         self.betas.get(job.index()).copied().unwrap_or(Beta::FULL)
     }
 }

@@ -9,8 +9,8 @@
 //!   published, and scale perfectly, as in that paper. Work goes to whoever is ready for it.
 //!
 //! So no policy's own law is the whole truth. Two things are chosen here, and are nobody's findings. The
-//! watts of each family are rescaled, so that what was the highest cap there is [`FULL`] of the highest cap
-//! here. And a job scales as one that asks for [`NODES`] nodes, whatever it asks for: on half as many
+//! watts of each family are rescaled, so that what was the highest cap there is `FULL` of the highest cap
+//! here. And a job scales as one that asks for `NODES` nodes, whatever it asks for: on half as many
 //! nodes it is what that one is on half of those.
 
 use std::sync::LazyLock;
@@ -24,10 +24,10 @@ use crate::world::{Application, Coupling};
 
 /// The share of the highest cap with which the reference node is at full speed. Nodes that need up to a
 /// tenth more than that are at full speed, too, if they have no cap.
-pub const FULL: f64 = 0.9;
+pub(crate) const FULL: f64 = 0.9;
 
 /// The nodes that a job is taken to ask for.
-pub const NODES: f64 = 32.0;
+pub(crate) const NODES: f64 = 32.0;
 
 /// The processor's highest cap that counts for PASS, in watts.
 const PASS_WATTS: f64 = 60.0;
@@ -40,7 +40,7 @@ const CATALYST_WATTS: f64 = 115.0;
 const SCALING: [(f64, f64); 5] = [(3.0, 0.5), (1.5, 0.5), (2.0, 1.0), (1.0, 1.0), (1.5, 0.0)];
 
 /// All built-in applications, the families one after the other.
-pub fn applications() -> Vec<Application> {
+pub(crate) fn applications() -> Vec<Application> {
     // Sampling takes a while, and what is sampled is always the same.
     static ALL: LazyLock<Vec<Application>> = LazyLock::new(sampled);
     ALL.clone()
@@ -70,7 +70,7 @@ fn sampled() -> Vec<Application> {
 }
 
 /// A mix of all of them in which the three families are equally common.
-pub fn mix() -> Mix {
+pub(crate) fn mix() -> Mix {
     let families = [5usize, 8, 4];
     let all: usize = families.iter().product();
     let weights = families.iter().flat_map(|count| vec![(all / count) as u32; *count]);

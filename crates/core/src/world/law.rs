@@ -9,18 +9,24 @@ use crate::model::Beta;
 use crate::world::Pace;
 
 mod curved;
+// How fits see the laws of two papers is tested with these.
+#[cfg(test)]
 mod gears;
+#[cfg(test)]
 mod pass;
 mod sampled;
 mod table;
 mod unknown;
 
-pub use curved::{Curved, Which};
-pub use gears::Gears;
-pub use pass::Pass;
-pub use sampled::{NotALaw, Sample, Sampled};
-pub use table::Table;
-pub use unknown::Unknown;
+pub(crate) use curved::Curved;
+pub(crate) use curved::Which;
+#[cfg(test)]
+pub(crate) use gears::Gears;
+#[cfg(test)]
+pub(crate) use pass::Pass;
+pub(crate) use sampled::{NotALaw, Sample, Sampled};
+pub(crate) use table::Table;
+pub(crate) use unknown::Unknown;
 
 /// What a job asks for, as far as a law minds it.
 #[derive(Clone, Copy, Debug, PartialEq)]

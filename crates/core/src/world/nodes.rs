@@ -19,7 +19,7 @@ const BLOCK: usize = 64;
 
 /// The nodes of one machine.
 #[derive(Clone, Debug)]
-pub struct NodeTable {
+pub(crate) struct NodeTable {
     parts: Parts,
     /// By node; empty if there are too many.
     classes: Vec<u8>,

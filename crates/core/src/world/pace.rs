@@ -9,7 +9,7 @@ pub struct Factor(u64);
 
 impl Factor {
     /// As long as before.
-    pub const ONE: Factor = Factor(1 << 32);
+    pub(crate) const ONE: Factor = Factor(1 << 32);
 
     /// The nearest factor to a number; what is no number, or not above zero, counts as forever.
     pub fn new(factor: f64) -> Self {
@@ -21,7 +21,8 @@ impl Factor {
     }
 
     /// A factor in steps of 2⁻³².
-    pub const fn from_bits(bits: u64) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn from_bits(bits: u64) -> Self {
         Factor(bits)
     }
 
@@ -36,7 +37,7 @@ impl Factor {
     }
 
     /// The longest time that comes to no more than this one; forever stays forever.
-    pub fn undone(self, time: Span) -> Span {
+    pub(crate) fn undone(self, time: Span) -> Span {
         if self == Factor::ONE || time == Span::FOREVER {
             return time;
         }
@@ -49,7 +50,7 @@ impl Factor {
     }
 
     /// As a number.
-    pub fn as_f64(self) -> f64 {
+    pub(crate) fn as_f64(self) -> f64 {
         self.0 as f64 / Factor::ONE.0 as f64
     }
 }
@@ -65,9 +66,9 @@ pub enum Pace {
 
 impl Pace {
     /// As it was asked for.
-    pub const AS_ASKED: Pace = Pace::Times(Factor::ONE);
+    pub(crate) const AS_ASKED: Pace = Pace::Times(Factor::ONE);
     /// It does not go on at all.
-    pub const NEVER: Pace = Pace::Fixed(Span::FOREVER);
+    pub(crate) const NEVER: Pace = Pace::Fixed(Span::FOREVER);
 
     /// The time of a job that takes so long as it was asked for.
     #[inline]

@@ -34,7 +34,7 @@ pub struct Profiles {
 impl Profiles {
     /// Profiles in the order of the numbers of their applications, which count from 1. Those without rows
     /// stand for numbers that no application has.
-    pub fn by_number(profiles: &[Profile]) -> Self {
+    fn by_number(profiles: &[Profile]) -> Self {
         let known = (1..).zip(profiles).filter(|(_, profile)| !profile.rows.is_empty());
         let (numbers, profiles) = known.map(|(number, profile)| (number, profile.clone())).unzip();
         Profiles { profiles, numbers }
@@ -138,7 +138,7 @@ impl Repertoire {
     }
 
     /// How many rows of its profiles have no measured power, but the most that their caps allow.
-    pub fn unmeasured(&self) -> usize {
+    pub(crate) fn unmeasured(&self) -> usize {
         let Repertoire::Profiled(known) = self else { return 0 };
         let rows = known.profiles.iter().flat_map(|profile| &profile.rows);
         rows.filter(|row| row.origin == Origin::Bound).count()
@@ -208,7 +208,7 @@ impl Repertoire {
 
     /// Which application each job runs: what a file of names says; else, of applications that were
     /// measured, the one whose number its log gives; else one that is drawn.
-    pub fn assigned(
+    pub(crate) fn assigned(
         &self,
         machine: &Machine,
         jobs: &[Job],

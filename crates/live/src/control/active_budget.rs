@@ -24,13 +24,13 @@ impl ActiveBudget {
     }
 
     /// The same with another configured budget; an operator's limit stays.
-    pub fn with(&self, schedule: Schedule) -> Self {
+    pub(crate) fn with(&self, schedule: Schedule) -> Self {
         let by_operator = self.by_operator.clone();
         ActiveBudget { configured: schedule, mapping: None, by_operator }
     }
 
     /// Whether an operator's limit is in force.
-    pub fn is_overridden(&self) -> bool {
+    pub(crate) fn is_overridden(&self) -> bool {
         self.by_operator.is_some()
     }
 
@@ -51,7 +51,7 @@ impl ActiveBudget {
     }
 
     /// Sets an operator's limit, or removes it so that the configuration applies again.
-    pub fn set_override(
+    pub(crate) fn set_override(
         &mut self,
         text: Option<&str>,
         machine: &Machine,
@@ -63,12 +63,12 @@ impl ActiveBudget {
     }
 
     /// What is in force: what an operator has set, or what is configured.
-    pub fn schedule(&self) -> &Schedule {
+    pub(crate) fn schedule(&self) -> &Schedule {
         self.by_operator.as_ref().unwrap_or(&self.configured)
     }
 
     /// The current limit and later ones.
-    pub fn budget(&mut self, clock: &Clock) -> Budget {
+    pub(crate) fn budget(&mut self, clock: &Clock) -> Budget {
         let mapping = self.schedule().map(clock);
         let budget = mapping.budget.clone();
         self.mapping = Some(mapping);
@@ -77,13 +77,13 @@ impl ActiveBudget {
 
     /// The limits for a while, as if they had been those of now. `wall`, in milliseconds since 1970, and `from`
     /// are the same moment by both clocks.
-    pub fn during(&self, wall: i64, from: Instant, length: Span) -> Budget {
+    pub(crate) fn during(&self, wall: i64, from: Instant, length: Span) -> Budget {
         self.schedule().budget(timestamp(wall), from, length)
     }
 
     /// The limits, if they must be looked up again: because the known ones run out, or because the
     /// wall clock was set.
-    pub fn renewed(&mut self, clock: &Clock) -> Option<Budget> {
+    pub(crate) fn renewed(&mut self, clock: &Clock) -> Option<Budget> {
         let is_stale = self.mapping.as_ref().is_none_or(|mapping| mapping.is_stale(clock));
         is_stale.then(|| self.budget(clock))
     }

@@ -1,7 +1,7 @@
 //! What the daemon tells its clients about jobs, nodes and power.
 //!
 //! The name of a job, its command and request, and the reason why it could not be run (which may
-//! contain paths) are shown to its owner and to operators only ([`Viewer`]).
+//! contain paths) are shown to its owner and to operators only (`Viewer`).
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use crate::wire::{JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Private,
 use busbar_core::units::{Instant, Span, Watts};
 
 /// Converts a time of the daemon's clock to seconds since 1970.
-pub type Wall<'a> = &'a dyn Fn(Instant) -> i64;
+pub(crate) type Wall<'a> = &'a dyn Fn(Instant) -> i64;
 
 /// What other users see instead of the reason why a job could not be run.
 const REASON_FOR_OTHERS: &str = "shown to its owner only";
 
 impl Controller {
     /// The jobs that wait or run, as a viewer may see them.
-    pub fn queue(&self, viewer: Viewer, now: Instant, wall: Wall<'_>) -> Vec<JobLine> {
+    pub(crate) fn queue(&self, viewer: Viewer, now: Instant, wall: Wall<'_>) -> Vec<JobLine> {
         let line = |entry: &Entry| line_for(viewer, self.line(entry, now, wall), entry);
         self.jobs().values().map(line).collect()
     }
 
     /// The line of a job in a list.
-    pub fn line(&self, entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
+    pub(crate) fn line(&self, entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
         let mut line = line(entry, now, wall);
         if entry.phase == Phase::Waiting {
             let (state, reason) = self.waits(entry);
@@ -39,7 +39,10 @@ impl Controller {
     }
 
     /// Why the jobs wait that came through the engine, by what it calls them.
-    pub fn waits_elsewhere(&self, expected: impl Fn(u64) -> Option<i64>) -> BTreeMap<String, Wait> {
+    pub(crate) fn waits_elsewhere(
+        &self,
+        expected: impl Fn(u64) -> Option<i64>,
+    ) -> BTreeMap<String, Wait> {
         let waiting = self.jobs().values().filter(|entry| entry.phase == Phase::Waiting);
         let wait = |entry: &Entry| {
             let handle = entry.handle.clone()?;
@@ -79,7 +82,7 @@ impl Controller {
     }
 
     /// The nodes, with the jobs on them.
-    pub fn nodes(&self) -> Vec<NodeLine> {
+    pub(crate) fn nodes(&self) -> Vec<NodeLine> {
         let holders = self.scheduler().holders();
         let line = |node: u32| {
             // A job that is not placed is not on the nodes that are set aside for it.
@@ -99,7 +102,7 @@ impl Controller {
     }
 
     /// The state of power: limits and what jobs hold.
-    pub fn power(&self, wall: Wall<'_>) -> PowerState {
+    pub(crate) fn power(&self, wall: Wall<'_>) -> PowerState {
         let ledger = self.scheduler().ledger();
         let to_come = self.budget().changes_after(ledger.now());
         let limit = self.budget().at(ledger.now()).limited();
@@ -121,7 +124,7 @@ impl Controller {
 }
 
 /// The line of a job in a list, without the reason why it waits.
-pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
+pub(crate) fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
     let mut line = JobLine {
         job: entry.number,
         name: Some(entry.request.name.clone()),
@@ -177,7 +180,7 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
 }
 
 /// The line of a job as a viewer may see it.
-pub fn line_for(viewer: Viewer, line: JobLine, entry: &Entry) -> JobLine {
+pub(crate) fn line_for(viewer: Viewer, line: JobLine, entry: &Entry) -> JobLine {
     if viewer.sees(entry.owner) { line } else { line_for_others(line, entry) }
 }
 
@@ -203,7 +206,7 @@ fn outcome_for_others(outcome: JobOutcome) -> JobOutcome {
 }
 
 /// Whether an event has private parts.
-pub fn is_private(what: &EventKind) -> bool {
+pub(crate) fn is_private(what: &EventKind) -> bool {
     match what {
         EventKind::Ended { outcome, .. } => matches!(outcome.how, Some(End::Failed(_))),
         what => matches!(what, EventKind::Withdrawn { .. }),
@@ -211,7 +214,7 @@ pub fn is_private(what: &EventKind) -> bool {
 }
 
 /// An event without its private parts.
-pub fn event_for_others(what: EventKind) -> EventKind {
+pub(crate) fn event_for_others(what: EventKind) -> EventKind {
     match what {
         EventKind::Ended { job, outcome } => {
             EventKind::Ended { job, outcome: outcome_for_others(outcome) }
@@ -224,7 +227,7 @@ pub fn event_for_others(what: EventKind) -> EventKind {
 }
 
 /// The details of a job as a viewer may see them.
-pub fn details(
+pub(crate) fn details(
     viewer: Viewer,
     entry: &Entry,
     line: JobLine,
@@ -279,7 +282,7 @@ fn whole(
 }
 
 /// A job that is over as a viewer may see it; nothing if it is not over.
-pub fn finished(viewer: Viewer, entry: &Entry, walls: WallTimes) -> Option<FinishedJob> {
+pub(crate) fn finished(viewer: Viewer, entry: &Entry, walls: WallTimes) -> Option<FinishedJob> {
     let Phase::Over(outcome) = &entry.phase else { return None };
     let is_seen = viewer.sees(entry.owner);
     let outcome = if is_seen { outcome.clone() } else { outcome_for_others(outcome.clone()) };

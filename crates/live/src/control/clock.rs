@@ -117,7 +117,7 @@ impl Clock {
     }
 
     /// The wall clock, in milliseconds since 1970.
-    pub fn wall_now(&self) -> i64 {
+    pub(crate) fn wall_now(&self) -> i64 {
         self.source.wall()
     }
 
@@ -128,13 +128,13 @@ impl Clock {
     }
 
     /// The same for many times, with one reading of the clocks.
-    pub fn walls(&self) -> impl Fn(Instant) -> i64 + use<> {
+    pub(crate) fn walls(&self) -> impl Fn(Instant) -> i64 + use<> {
         let (now, wall) = (signed(self.now().millis()), self.wall_now());
         move |instant| wall.saturating_add(signed(instant.millis()).saturating_sub(now))
     }
 
     /// The current time by all clocks, to be stored.
-    pub fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> Stamp {
         Stamp {
             now: self.now(),
             wall: self.wall_now(),

@@ -276,7 +276,7 @@ impl Controller {
 
     /// Sets another budget; `by_operator` says whether an operator set it rather than the
     /// configuration.
-    pub fn set_budget(&mut self, budget: Budget, by_operator: bool) {
+    pub(crate) fn set_budget(&mut self, budget: Budget, by_operator: bool) {
         if budget == self.budget && by_operator == self.is_budget_overridden {
             return;
         }
@@ -289,7 +289,7 @@ impl Controller {
     }
 
     /// Sets another policy, machine and rules. If that fails, nothing has changed.
-    pub fn set_up(
+    pub(crate) fn set_up(
         &mut self,
         setup: Setup,
         budget: Budget,
@@ -309,7 +309,7 @@ impl Controller {
 
     /// The next time at which a turn is due even if nothing happens: a limit changes, a time limit
     /// is reached, a failed change is tried again, nodes have been idle for long enough, or the policy asked to be woken.
-    pub fn next_deadline(&self) -> Option<Instant> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let limit = self.scheduler.ledger().limits_to_come().first().map(|change| change.0);
         let running = self.running.iter().filter_map(|number| self.jobs.get(number));
         let over = running.filter_map(|entry| self.due(entry));
@@ -324,12 +324,12 @@ impl Controller {
 
     /// Says whether it is not clear when power that counts as free will be, because nodes that are to draw less cannot be
     /// reached. Until then nothing starts or gets more: a job's time would pass while it waits for its power.
-    pub fn set_engine_stuck(&mut self, is_stuck: bool) {
+    pub(crate) fn set_engine_stuck(&mut self, is_stuck: bool) {
         self.is_engine_stuck = is_stuck;
     }
 
     /// Moves the clock, so that jobs submitted from now on are checked against the current limits.
-    pub fn advance(&mut self, now: Instant) {
+    pub(crate) fn advance(&mut self, now: Instant) {
         self.scheduler.advance(now);
     }
 
@@ -446,12 +446,12 @@ impl Controller {
     }
 
     /// The machine, policy and rules in use.
-    pub fn setup(&self) -> &Setup {
+    pub(crate) fn setup(&self) -> &Setup {
         &self.setup
     }
 
     /// Jobs that are not over, by their numbers.
-    pub fn jobs(&self) -> &BTreeMap<u64, Entry> {
+    pub(crate) fn jobs(&self) -> &BTreeMap<u64, Entry> {
         &self.jobs
     }
 
@@ -460,22 +460,22 @@ impl Controller {
     }
 
     /// The machine's budget.
-    pub fn budget(&self) -> &Budget {
+    pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
 
     /// Whether an operator has set the budget.
-    pub fn is_budget_overridden(&self) -> bool {
+    pub(crate) fn is_budget_overridden(&self) -> bool {
         self.is_budget_overridden
     }
 
     /// What the machine draws without any job, as its nodes are now.
-    pub fn base_power(&self) -> Watts {
+    pub(crate) fn base_power(&self) -> Watts {
         self.scheduler.ledger().base_power()
     }
 
     /// A message if jobs hold more than the limit allows, saying what is done about it.
-    pub fn shortage(&self) -> Option<&str> {
+    pub(crate) fn shortage(&self) -> Option<&str> {
         self.shortage.as_deref()
     }
 
@@ -485,17 +485,17 @@ impl Controller {
     }
 
     /// The number of waiting jobs, including held and blocked ones.
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.jobs.len().saturating_sub(self.running.len())
     }
 
     /// Whether a job is running.
-    pub fn is_running(&self, number: u64) -> bool {
+    pub(crate) fn is_running(&self, number: u64) -> bool {
         self.running.contains(&number)
     }
 
     /// The number of running jobs.
-    pub fn running(&self) -> usize {
+    pub(crate) fn running(&self) -> usize {
         self.running.len()
     }
 }

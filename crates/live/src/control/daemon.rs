@@ -38,7 +38,7 @@ use pace::Pace;
 use pipeline::Pipeline;
 
 /// What wakes the loop up.
-pub enum Wake {
+pub(crate) enum Wake {
     /// A client asks for something.
     Request(Message),
     /// A job may have ended.
@@ -114,7 +114,7 @@ pub struct Daemon {
 
 /// Why the surroundings of a daemon are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub(crate) enum Look {
     /// The regular check.
     Usual,
     /// An operator asked for a reload.
@@ -249,19 +249,19 @@ impl Daemon {
     }
 
     /// Says from now on where the web page is.
-    pub fn has_page_at(&mut self, address: Option<String>) {
+    pub(crate) fn has_page_at(&mut self, address: Option<String>) {
         self.page = address;
     }
 
     /// Reports to a service manager from now on.
-    pub fn announce_to(&mut self, service: Service) {
+    pub(crate) fn announce_to(&mut self, service: Service) {
         self.service = service;
         self.service.ready();
     }
 
     /// Runs until the daemon is told to stop. `look` is called regularly, to check the daemon's
     /// surroundings, and after each reload.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         inbox: &Receiver<Wake>,
         mut look: impl FnMut(Look),
@@ -329,7 +329,7 @@ impl Daemon {
     }
 
     /// The next time at which a cycle is due even if nothing happens, for callers that call
-    /// [cycle](Daemon::cycle) themselves instead of [run](Daemon::run).
+    /// [cycle](Daemon::cycle) themselves instead of run.
     pub fn next_deadline(&self) -> Option<Instant> {
         if !self.heard.is_empty() {
             return Some(self.clock.now());

@@ -72,12 +72,12 @@ impl Decider {
     }
 
     /// Another policy on the same machine.
-    pub fn with(&self, machine: &Machine, spec: PolicySpec) -> Result<Self, DeciderError> {
+    pub(crate) fn with(&self, machine: &Machine, spec: PolicySpec) -> Result<Self, DeciderError> {
         Decider::new(machine, self.repertoire.clone(), spec)
     }
 
     /// The applications that jobs may run.
-    pub fn repertoire(&self) -> &Repertoire {
+    pub(crate) fn repertoire(&self) -> &Repertoire {
         &self.repertoire
     }
 
@@ -104,7 +104,7 @@ impl Decider {
     }
 
     /// Whether the site has described its applications, so that an unknown name is a mistake.
-    pub fn is_described(&self) -> bool {
+    pub(crate) fn is_described(&self) -> bool {
         self.is_described
     }
 }

@@ -27,14 +27,14 @@ use jiff::tz::TimeZone;
 
 mod running;
 
-pub use running::Cancellation;
+pub(crate) use running::Cancellation;
 pub(super) use running::RunningForecasts;
 
 /// The number of turns in a row without an event after which a forecast ends.
 const PATIENCE: u32 = 10_000;
 
 /// The live state that a forecast starts from.
-pub struct Outlook {
+pub(crate) struct Outlook {
     setup: Setup,
     budget: Budget,
     entries: Vec<Entry>,
@@ -50,7 +50,7 @@ pub struct Outlook {
 
 impl Outlook {
     /// The current state of a controller, for a viewer.
-    pub fn of(controller: &Controller, viewer: Viewer, now: Instant, wall: i64) -> Self {
+    pub(crate) fn of(controller: &Controller, viewer: Viewer, now: Instant, wall: i64) -> Self {
         Outlook {
             setup: controller.setup().clone(),
             budget: controller.budget().clone(),
@@ -64,7 +64,7 @@ impl Outlook {
     }
 
     /// Works out the forecast, unless it is cancelled meanwhile.
-    pub fn forecast(
+    pub(crate) fn forecast(
         mut self,
         question: &ForecastRequest,
         wanted: &Cancellation,

@@ -112,7 +112,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// How far ahead limits are known.
-    pub const HORIZON: Span = Span::from_secs(48 * 3600);
+    pub(crate) const HORIZON: Span = Span::from_secs(48 * 3600);
     /// The longest horizon; a daily profile and rules never end.
     const MOST_AHEAD: Span = Span::from_secs(366 * 24 * 3600);
 
@@ -122,18 +122,18 @@ impl Schedule {
     }
 
     /// The time zone of its limits.
-    pub fn zone(&self) -> &TimeZone {
+    pub(crate) fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
     /// The limit at a time.
-    pub fn at(&self, wall: Timestamp) -> Watts {
+    pub(crate) fn at(&self, wall: Timestamp) -> Watts {
         *self.plan.at(wall, &self.zone)
     }
 
     /// The limits within the horizon, in the daemon's time; the last of them stays. `wall` and
     /// `now` are the same moment by both clocks.
-    pub fn budget(&self, wall: Timestamp, now: Instant, horizon: Span) -> Budget {
+    pub(crate) fn budget(&self, wall: Timestamp, now: Instant, horizon: Span) -> Budget {
         let mut steps = vec![(now, self.at(wall))];
         for (moment, limit) in self.plan.changes(&self.zone, wall, later(wall, horizon)) {
             let ahead = moment.duration_since(wall).as_millis();
@@ -190,7 +190,7 @@ impl Mapping {
     const SLACK: u64 = 1000;
 
     /// Whether it must be made again: the wall clock was set, or the known limits run out.
-    pub fn is_stale(&self, clock: &Clock) -> bool {
+    pub(crate) fn is_stale(&self, clock: &Clock) -> bool {
         let Made::At { wall, now: made, until } = self.made else { return false };
         let now = clock.now();
         let passed = i64::try_from(now.since(made).millis()).unwrap_or(i64::MAX);

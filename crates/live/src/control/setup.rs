@@ -115,24 +115,24 @@ impl Nightly {
 /// Somebody who asks about jobs, and whether they may see command lines, folders, paths and names of
 /// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Viewer {
+pub(crate) struct Viewer {
     user: Option<u32>,
     sees_all: bool,
 }
 
 impl Viewer {
     /// Whether they may see everything about a job of this owner.
-    pub fn sees(self, owner: Owner) -> bool {
+    pub(crate) fn sees(self, owner: Owner) -> bool {
         self.sees_user(owner.user)
     }
 
     /// Whether they may see everything about the jobs of a user.
-    pub fn sees_user(self, user: u32) -> bool {
+    pub(crate) fn sees_user(self, user: u32) -> bool {
         self.sees_all || self.user == Some(user)
     }
 
     /// Whether they see no more of any job than everybody may see.
-    pub fn is_nobody(self) -> bool {
+    pub(crate) fn is_nobody(self) -> bool {
         !self.sees_all && self.user.is_none()
     }
 }
@@ -173,7 +173,7 @@ impl Setup {
     }
 
     /// The same setup with another policy.
-    pub fn decided_by(self, policy: PolicySpec) -> Result<Self, DeciderError> {
+    pub(crate) fn decided_by(self, policy: PolicySpec) -> Result<Self, DeciderError> {
         Ok(Setup { decider: self.decider.with(&self.machine, policy)?, ..self })
     }
 
@@ -208,7 +208,7 @@ impl Setup {
     }
 
     /// What a policy may learn from a job that is over; `None` if it never ran.
-    pub fn past(&self, entry: &Entry) -> Option<PastJob> {
+    pub(crate) fn past(&self, entry: &Entry) -> Option<PastJob> {
         let Phase::Over(outcome) = &entry.phase else { return None };
         let (run_time, end) = (outcome.full_speed_time()?, outcome.end);
         let job = self.job(entry).ok()?;
@@ -218,18 +218,18 @@ impl Setup {
 
     /// A substitute for a running job that the policy does not accept; it keeps what it has until
     /// it ends.
-    pub fn stand_in(&self, entry: &Entry) -> Job {
+    pub(crate) fn stand_in(&self, entry: &Entry) -> Job {
         Job::new(entry.number, entry.submit, entry.request.nodes, entry.request.time)
     }
 
     /// Checks the application that a job names. Where a site has described its applications, an
     /// unknown name is a mistake.
-    pub fn check_application(&self, request: &JobRequest) -> Result<(), Refusal> {
+    pub(crate) fn check_application(&self, request: &JobRequest) -> Result<(), Refusal> {
         self.application(request.application.as_deref()).map(|_| ())
     }
 
     /// A remark if the application that a job names is not known.
-    pub fn ignores_application(&self, request: &JobRequest) -> Option<String> {
+    pub(crate) fn ignores_application(&self, request: &JobRequest) -> Option<String> {
         let name = request.application.as_deref()?;
         let is_known = self.decider.applications().iter().any(|known| known == name);
         (!is_known).then(|| {
@@ -259,7 +259,7 @@ impl Setup {
     }
 
     /// Whether somebody asks with the rights of an operator.
-    pub fn is_operator(&self, who: Requester) -> bool {
+    pub(crate) fn is_operator(&self, who: Requester) -> bool {
         match who {
             Requester::Full(owner) => self.operators.contains(&owner.user),
             Requester::Ordinary(_) | Requester::Anybody => false,
@@ -267,7 +267,7 @@ impl Setup {
     }
 
     /// Who asks, as a viewer of jobs.
-    pub fn viewer(&self, who: Requester) -> Viewer {
+    pub(crate) fn viewer(&self, who: Requester) -> Viewer {
         Viewer { user: who.user(), sees_all: self.see_all || self.is_operator(who) }
     }
 }

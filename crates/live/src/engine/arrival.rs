@@ -7,25 +7,25 @@ use busbar_core::units::{Span, Watts};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// How the engine knows the job.
-    pub handle: String,
+    pub(crate) handle: String,
     /// The user and group that it belongs to.
-    pub owner: Owner,
+    pub(crate) owner: Owner,
     /// What it asks for.
-    pub request: JobRequest,
+    pub(crate) request: JobRequest,
     /// What it runs on, if it runs already without having been asked to.
-    pub running: Option<Underway>,
+    pub(crate) running: Option<Underway>,
 }
 
 /// What a job has that the daemon did not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Underway {
+pub(crate) struct Underway {
     /// Its nodes.
-    pub nodes: Vec<u32>,
+    pub(crate) nodes: Vec<u32>,
     /// How long it has run.
-    pub ran: Span,
+    pub(crate) ran: Span,
     /// Whether it is work of others, which the daemon neither starts nor ends.
-    pub of_others: bool,
+    pub(crate) of_others: bool,
     /// What each node of it may draw, if it was promised so much; otherwise it counts with what it would draw without a
     /// cap.
-    pub node_power: Option<Watts>,
+    pub(crate) node_power: Option<Watts>,
 }

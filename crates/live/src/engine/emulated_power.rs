@@ -21,7 +21,7 @@ pub struct EmulatedPower {
 
 impl EmulatedPower {
     /// The same engine, with nodes that can be switched.
-    pub fn of(inner: Box<dyn Engine>) -> Self {
+    pub(crate) fn of(inner: Box<dyn Engine>) -> Self {
         let begin = Moment::now();
         let clock = move || {
             let passed = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -41,11 +41,11 @@ pub struct MeasuredDomain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consumption {
     /// The energy.
-    pub energy: Joules,
+    pub(crate) energy: Joules,
     /// The mean power, rounded up.
-    pub power: Watts,
+    pub(crate) power: Watts,
     /// Whether an emulator made some of it up.
-    pub is_emulated: bool,
+    pub(crate) is_emulated: bool,
     /// What the job had all the time; nothing if that changed.
-    pub under: Option<Allotment>,
+    pub(crate) under: Option<Allotment>,
 }

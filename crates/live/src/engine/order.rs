@@ -40,7 +40,7 @@ pub enum Order {
 
 impl Order {
     /// The attempt that it is about.
-    pub fn attempt(&self) -> Attempt {
+    pub(crate) fn attempt(&self) -> Attempt {
         match self {
             Order::Start(launch) => launch.attempt,
             Order::Set { attempt, .. } | Order::Signal { attempt, .. } => *attempt,

@@ -129,7 +129,7 @@ pub enum Found {
 
 impl Found {
     /// Whether nothing runs, and nothing will.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         *self != Found::Running
     }
 }

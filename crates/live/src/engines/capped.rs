@@ -52,25 +52,25 @@ use unplaced::Unplaced;
 
 /// A node with an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub(crate) struct Node {
     /// Where its agent is.
-    pub target: Target,
+    pub(crate) target: Target,
     /// The file in which an emulated node is told what its job would draw; none for real ones.
-    pub demand: Option<PathBuf>,
+    pub(crate) demand: Option<PathBuf>,
 }
 
 /// How agents are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// How long agents wait for a sign of life before they fall to their safe cap.
-    pub lease: Duration,
+    pub(crate) lease: Duration,
     /// How long an agent may take to answer.
-    pub within: Duration,
+    pub(crate) within: Duration,
     /// The lowest cap that jobs get: nodes without a job have it.
-    pub lowest: Watts,
+    pub(crate) lowest: Watts,
     /// How the caps of agents relate to what policies count, which is what a node adds to its idle power; its highest
     /// cap is the highest that jobs get.
-    pub node: machine::Node,
+    pub(crate) node: machine::Node,
 }
 
 impl Terms {
@@ -96,7 +96,7 @@ struct Kept {
 }
 
 /// An engine whose nodes have agents.
-pub struct Capped {
+pub(crate) struct Capped {
     inner: Box<dyn Engine>,
     fleet: Fleet,
     incoming: Receiver<fleet::Report>,
@@ -123,7 +123,7 @@ pub struct Capped {
 impl Capped {
     /// Jobs run on `inner`, on these nodes. `wake` is called when there is something to report, from another
     /// thread.
-    pub fn new(
+    pub(crate) fn new(
         inner: Box<dyn Engine>,
         nodes: Vec<Node>,
         terms: Terms,

@@ -98,20 +98,20 @@ impl Local {
     }
 
     /// Gives attempts that start from now on control groups of their own.
-    pub fn use_groups(&mut self, groups: Groups) {
+    pub(crate) fn use_groups(&mut self, groups: Groups) {
         self.groups = Some(groups);
     }
 
     /// Makes processes that lose their warden children of this process, which ends them. Only for a
     /// process without other children.
-    pub fn adopt_orphans(&mut self) -> io::Result<()> {
+    pub(crate) fn adopt_orphans(&mut self) -> io::Result<()> {
         set_child_subreaper(Pid::from_raw(std::process::id() as i32))?;
         self.is_reaper = true;
         Ok(())
     }
 
     /// Sets the umask and resource limits of jobs.
-    pub fn hand_down(&mut self, inheritance: Inheritance) {
+    pub(crate) fn hand_down(&mut self, inheritance: Inheritance) {
         self.inheritance = inheritance;
     }
 
@@ -147,7 +147,7 @@ impl Local {
     }
 
     /// Removes empty control groups that belong to none of the attempts of which there are files.
-    pub fn forget_other_groups(&self) -> io::Result<()> {
+    pub(crate) fn forget_other_groups(&self) -> io::Result<()> {
         let Some(groups) = &self.groups else { return Ok(()) };
         let mut kept = Vec::new();
         for entry in fs::read_dir(&self.folder)? {

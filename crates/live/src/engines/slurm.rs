@@ -8,7 +8,7 @@
 //! and reserves the licences that the limit does not allow. In both, a job that runs without having been started by the daemon is adopted as it is, and so is work of others on
 //! nodes of ours (`others`).
 //!
-//! A thread asks Slurm every [period](Terms::period) and carries out orders (`worker`), so that the daemon's loop never
+//! A thread asks Slurm every period and carries out orders (`worker`), so that the daemon's loop never
 //! waits for Slurm. While slurmctld does not answer, no job starts, and nothing is taken for ended.
 //!
 //! While no daemon is there at all, somebody may stand in for it in mode steer, and let Slurm go on by itself (`stand_in`).
@@ -46,33 +46,33 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use fenced::Fenced;
-pub use stand_in::{Passed, StandIn, StandInTerms};
+pub(crate) use fenced::Fenced;
+pub(crate) use stand_in::{StandIn, StandInTerms};
 use worker::Worker;
 
 /// How the engine uses a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// Whether the daemon or Slurm starts jobs.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// The partitions that are Busbar's; all if none is named.
-    pub partitions: Vec<String>,
+    pub(crate) partitions: Vec<String>,
     /// The names of the nodes, in the order of their numbers.
-    pub nodes: Vec<String>,
+    pub(crate) nodes: Vec<String>,
     /// How many nodes Slurm has besides those.
-    pub others: u32,
+    pub(crate) others: u32,
     /// The licence that stands for watts, in mode `admit`.
-    pub licence: String,
+    pub(crate) licence: String,
     /// Whether Slurm goes on by itself while no daemon is there, in mode `steer`: the licences are kept as they are to be then, and
     /// jobs that Slurm may start by itself are held first of all.
-    pub fails_to_admit: bool,
+    pub(crate) fails_to_admit: bool,
     /// How often Slurm is asked what happens.
-    pub period: Duration,
+    pub(crate) period: Duration,
     /// How long Slurm may take to start a job that was released.
-    pub patience: Duration,
+    pub(crate) patience: Duration,
     /// Whether the policy may change the nodes of running jobs. Then jobs that did not announce that they can do that run
     /// on the nodes they ask for.
-    pub resizes: bool,
+    pub(crate) resizes: bool,
 }
 
 /// Something for the thread that speaks to Slurm.
@@ -109,7 +109,7 @@ pub struct Slurm {
 
 impl Slurm {
     /// Begins to watch a cluster. `wake` is called when there is something to report, from another thread.
-    pub fn start(
+    pub(crate) fn start(
         cluster: impl Cluster + 'static,
         terms: Terms,
         wake: impl Fn() + Send + 'static,

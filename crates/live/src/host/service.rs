@@ -13,19 +13,19 @@ const USUAL: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The service manager, if there is one.
-pub struct Service {
+pub(crate) struct Service {
     manager: Manager,
     told: Option<Instant>,
 }
 
 impl Service {
     /// No service manager.
-    pub fn nobody() -> Self {
+    pub(crate) fn nobody() -> Self {
         Service::of(Manager::default())
     }
 
     /// The service manager named in the environment.
-    pub fn from_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         let manager = Manager::from_environment();
         let manager = manager.and_then(|manager| manager.with_patience(PATIENCE));
         Service::of(manager.unwrap_or_else(|error| {

@@ -43,18 +43,18 @@ impl Allotment {
     pub const FULL_SPEED: u32 = 1_000_000;
 
     /// The numbers of the nodes, in order.
-    pub fn node_numbers(&self) -> Vec<u32> {
+    pub(crate) fn node_numbers(&self) -> Vec<u32> {
         self.nodes.iter().map(|(node, _)| *node).collect()
     }
 
     /// The operating point that the job has.
-    pub fn point(&self) -> OperatingPoint {
+    pub(crate) fn point(&self) -> OperatingPoint {
         let &Allotment { cores, cap, time, power, .. } = self;
         OperatingPoint { nodes: self.nodes.len() as u32, cores, cap, time, power }
     }
 
     /// The nodes with their caps; `None` if there are no nodes.
-    pub fn caps(&self) -> Option<Caps> {
+    pub(crate) fn caps(&self) -> Option<Caps> {
         let capped = |&(node, cap): &_| NodeCap { node: NodeId(node), cap };
         Caps::new(self.nodes.iter().map(capped).collect())
     }

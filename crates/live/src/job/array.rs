@@ -58,7 +58,7 @@ impl ArraySpec {
     }
 
     /// The number of elements that may run at once, if it is limited.
-    pub fn at_once(&self) -> Option<u32> {
+    pub(crate) fn at_once(&self) -> Option<u32> {
         self.at_once.map(NonZeroU32::get)
     }
 }
@@ -177,7 +177,7 @@ pub struct Element {
 
 impl Element {
     /// The elements of the array with this number, in order.
-    pub fn all(array: u64, spec: &ArraySpec) -> Vec<Element> {
+    pub(crate) fn all(array: u64, spec: &ArraySpec) -> Vec<Element> {
         let indices = spec.indices();
         let (Some(&least), Some(&most)) = (indices.first(), indices.last()) else {
             return Vec::new();
@@ -188,18 +188,18 @@ impl Element {
     }
 
     /// The job numbers of all elements of the array.
-    pub fn numbers(&self) -> Range<u64> {
+    pub(crate) fn numbers(&self) -> Range<u64> {
         let first = Element::first(self.array);
         first..first.saturating_add(self.count.into())
     }
 
     /// The job number of an array's first element.
-    pub fn first(array: u64) -> u64 {
+    pub(crate) fn first(array: u64) -> u64 {
         array.saturating_add(1)
     }
 
     /// The environment variables that describe the element to its job.
-    pub fn variables(&self) -> [(String, String); 5] {
+    pub(crate) fn variables(&self) -> [(String, String); 5] {
         let variable = |name: &str, value: u64| (format!("{VARIABLES}{name}"), value.to_string());
         [
             variable("JOB", self.array),
@@ -212,7 +212,7 @@ impl Element {
 }
 
 /// The prefix of those variables.
-pub const VARIABLES: &str = "BUSBAR_ARRAY_";
+pub(crate) const VARIABLES: &str = "BUSBAR_ARRAY_";
 
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,7 +27,7 @@ pub enum NodeState {
 
 impl NodeState {
     /// The state of a node that the daemon has switched: no job starts there.
-    pub fn of_switched(switched: SwitchState) -> Self {
+    pub(crate) fn of_switched(switched: SwitchState) -> Self {
         let reason = match switched {
             SwitchState::Stopping => "it is being switched off",
             SwitchState::Off => "it is off",

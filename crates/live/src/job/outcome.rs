@@ -62,7 +62,7 @@ pub struct JobOutcome {
 
 impl JobOutcome {
     /// How long the job would have run at full speed, as far as that is known; `None` if it never ran.
-    pub fn full_speed_time(&self) -> Option<Span> {
+    pub(crate) fn full_speed_time(&self) -> Option<Span> {
         // A job that could not be started had no nodes.
         let start = self.start.filter(|_| !self.nodes.is_empty())?;
         Some(self.full_speed.unwrap_or(self.end.since(start)))

@@ -25,7 +25,7 @@ pub enum Requester {
 
 impl Requester {
     /// The user and the group in whose name they ask, if there is one.
-    pub fn owner(self) -> Option<Owner> {
+    pub(crate) fn owner(self) -> Option<Owner> {
         match self {
             Requester::Anybody => None,
             Requester::Ordinary(owner) | Requester::Full(owner) => Some(owner),

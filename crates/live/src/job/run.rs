@@ -11,42 +11,42 @@ use busbar_core::units::{Instant, Joules, Span};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// When the job started.
-    pub start: Instant,
+    pub(crate) start: Instant,
     /// The nodes and power the job has now.
-    pub allotment: Allotment,
+    pub(crate) allotment: Allotment,
     /// The remaining work at `since`, in steps of 2⁻⁶² of the whole job.
-    pub work: u64,
+    pub(crate) work: u64,
     /// The time up to which `work` and `energy` were computed.
-    pub since: Instant,
+    pub(crate) since: Instant,
     /// The energy drawn until `since`, as predicted by the model.
-    pub energy: Joules,
+    pub(crate) energy: Joules,
     /// The end of the pause in which the job moves to other nodes; no work is done until then.
-    pub moves_until: Instant,
+    pub(crate) moves_until: Instant,
     /// When the number of nodes last changed, if it ever did.
-    pub moved: Option<Instant>,
+    pub(crate) moved: Option<Instant>,
     /// When the time limit is reached.
-    pub until: Instant,
+    pub(crate) until: Instant,
     /// What the job had before its last change, as long as the engine has not confirmed that change. A
     /// daemon that restarts repeats such changes, and lowers before it raises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Box<Previous>>,
+    pub(crate) before: Option<Box<Previous>>,
     /// Whether the job is suspended because there is no power for it.
-    pub suspended: bool,
+    pub(crate) suspended: bool,
     /// What the policy gave the job, if a lower budget left it with less.
-    pub squeezed_from: Option<Allotment>,
+    pub(crate) squeezed_from: Option<Allotment>,
     /// Set when the job has been asked to end.
-    pub ending: Option<Ending>,
+    pub(crate) ending: Option<Ending>,
     /// Whether the engine is still to choose the nodes. Until then, those of the allotment only say how many there are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unplaced: bool,
+    pub(crate) unplaced: bool,
     /// Whether it is work of others, which the daemon neither starts nor ends: it counts with what its nodes may draw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub of_others: bool,
+    pub(crate) of_others: bool,
 }
 
 impl Run {
     /// A job that starts now.
-    pub fn new(now: Instant, allotment: Allotment) -> Self {
+    pub(crate) fn new(now: Instant, allotment: Allotment) -> Self {
         Run {
             start: now,
             work: Work::ALL.to_bits(),
@@ -66,12 +66,12 @@ impl Run {
     }
 
     /// The remaining work at `since`. A stored value above the whole is taken for the whole.
-    pub fn work(&self) -> Work {
+    pub(crate) fn work(&self) -> Work {
         Work::from_bits(self.work).unwrap_or(Work::ALL)
     }
 
     /// The remaining work at a later time.
-    pub fn work_at(&self, now: Instant) -> Work {
+    pub(crate) fn work_at(&self, now: Instant) -> Work {
         match self.suspended {
             true => self.work(),
             false => {
@@ -82,13 +82,13 @@ impl Run {
 
     /// How long the job would have run until a later time at full speed, on the nodes it asks for, as predicted
     /// by the model; `asked` is the time limit it asked for, which is that at full speed.
-    pub fn full_speed_at(&self, now: Instant, asked: Span) -> Span {
+    pub(crate) fn full_speed_at(&self, now: Instant, asked: Span) -> Span {
         let left = self.work_at(now).time(asked);
         Span::from_millis(asked.millis().saturating_sub(left.millis()))
     }
 
     /// The energy drawn until a later time, as predicted by the model.
-    pub fn energy_at(&self, now: Instant) -> Joules {
+    pub(crate) fn energy_at(&self, now: Instant) -> Joules {
         match self.suspended {
             true => self.energy,
             false => self.energy + self.allotment.power.over(now.since(self.since)),
@@ -102,7 +102,7 @@ impl Run {
     }
 
     /// Changes the allotment from now on, after a pause in which the job moves.
-    pub fn change(&mut self, now: Instant, allotment: Allotment, pause: Span) {
+    pub(crate) fn change(&mut self, now: Instant, allotment: Allotment, pause: Span) {
         self.update(now);
         if self.before.is_none() {
             self.before = Some(Box::new(self.present()));
@@ -116,7 +116,7 @@ impl Run {
     }
 
     /// The job is on these nodes, each under the cap that was meant for those it was given.
-    pub fn relocate(&mut self, nodes: &[u32]) {
+    pub(crate) fn relocate(&mut self, nodes: &[u32]) {
         let before = self.before.iter_mut().map(|before| &mut before.allotment);
         for allotment in before.chain(&mut self.squeezed_from).chain([&mut self.allotment]) {
             if allotment.nodes.len() == nodes.len() {
@@ -126,27 +126,27 @@ impl Run {
     }
 
     /// The job begins only now, although it was to begin before.
-    pub fn begin_later(&mut self, now: Instant) {
+    pub(crate) fn begin_later(&mut self, now: Instant) {
         self.energy = self.energy_at(now);
         (self.since, self.moves_until) = (now, now);
         self.until = now + self.work().time(self.allotment.time);
     }
 
     /// What the job has now, to be remembered before a change.
-    pub fn present(&self) -> Previous {
+    pub(crate) fn present(&self) -> Previous {
         let (allotment, squeezed_from) = (self.allotment.clone(), self.squeezed_from.clone());
         Previous { allotment, squeezed_from }
     }
 
     /// Suspends the job: neither work nor energy goes on from now on.
-    pub fn suspend(&mut self, now: Instant) {
+    pub(crate) fn suspend(&mut self, now: Instant) {
         self.update(now);
         self.suspended = true;
         self.until = Instant::NEVER;
     }
 
     /// Resumes a suspended job.
-    pub fn resume(&mut self, now: Instant) {
+    pub(crate) fn resume(&mut self, now: Instant) {
         self.suspended = false;
         self.since = now;
         self.moves_until = self.moves_until.max(now);
@@ -158,9 +158,9 @@ impl Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Previous {
     /// Its nodes and power.
-    pub allotment: Allotment,
+    pub(crate) allotment: Allotment,
     /// What the policy had given it, if a lower budget had left it with less.
-    pub squeezed_from: Option<Allotment>,
+    pub(crate) squeezed_from: Option<Allotment>,
 }
 
 /// A request to a running job to end.
@@ -168,12 +168,12 @@ pub struct Previous {
 pub struct Ending {
     /// Why the job must end.
     #[serde(rename = "why")]
-    pub reason: EndReason,
+    pub(crate) reason: EndReason,
     /// When the job was asked.
-    pub asked: Instant,
+    pub(crate) asked: Instant,
     /// Whether it was killed since.
-    pub forced: bool,
+    pub(crate) forced: bool,
     /// The user who asked for it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<u32>,
+    pub(crate) by: Option<u32>,
 }

@@ -149,11 +149,11 @@ impl Default for Web {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tune {
     /// At which time of the day, by local time; never if `None`.
-    pub at: Option<Time>,
+    pub(crate) at: Option<Time>,
     /// How many of the last finished jobs are replayed.
-    pub jobs: u32,
+    pub(crate) jobs: u32,
     /// The candidates; the usual ones if there are none.
-    pub policies: Vec<PolicySpec>,
+    pub(crate) policies: Vec<PolicySpec>,
 }
 
 impl Default for Tune {
@@ -164,7 +164,7 @@ impl Default for Tune {
 
 impl Tune {
     /// The replay as the daemon does it, if it does.
-    pub fn nightly(&self) -> Option<Nightly> {
+    pub(crate) fn nightly(&self) -> Option<Nightly> {
         let Tune { at, jobs, policies } = self;
         let (jobs, policies, zone) = (*jobs as usize, policies.clone(), TimeZone::system());
         at.map(|at| Nightly { at, zone, jobs, policies })
@@ -209,14 +209,14 @@ impl Default for Limits {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jobs {
     /// Permissions that new files do not get.
-    pub umask: Umask,
+    pub(crate) umask: Umask,
     /// Resource limits that differ from the defaults.
-    pub ulimits: BTreeMap<Ulimit, Bounds>,
+    pub(crate) ulimits: BTreeMap<Ulimit, Bounds>,
 }
 
 impl Jobs {
     /// The complete settings, with defaults for the other limits.
-    pub fn inheritance(&self) -> Inheritance {
+    pub(crate) fn inheritance(&self) -> Inheritance {
         Inheritance::new(self.umask, &self.ulimits)
     }
 }
@@ -234,11 +234,11 @@ pub struct Log {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
     /// Whether jobs are pinned to the processors of their nodes.
-    pub pin: bool,
+    pub(crate) pin: bool,
     /// The processors of each node; if the list is empty, each node gets one in turn.
-    pub cpus: Vec<Vec<u32>>,
+    pub(crate) cpus: Vec<Vec<u32>>,
     /// Whether jobs get control groups of their own, where possible.
-    pub cgroups: bool,
+    pub(crate) cgroups: bool,
 }
 
 impl Default for Local {
@@ -251,15 +251,15 @@ impl Default for Local {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineConfig {
     /// Which engine it is.
-    pub kind: EngineKind,
+    pub(crate) kind: EngineKind,
     /// How long it may take to confirm an order.
-    pub deadline: Span,
+    pub(crate) deadline: Span,
 }
 
 /// An engine that the daemon can use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EngineKind {
+pub(crate) enum EngineKind {
     /// Jobs are processes of this machine.
     #[default]
     Local,
@@ -271,42 +271,42 @@ pub enum EngineKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slurm {
     /// Whether the daemon or Slurm starts jobs.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// What happens while no daemon is there, in mode `steer`.
-    pub fail: Fail,
+    pub(crate) fail: Fail,
     /// After how long without a sign of life no daemon is there.
-    pub fail_after: Span,
+    pub(crate) fail_after: Span,
     /// The names of the nodes, in the order of their numbers; all of the partitions, as Slurm lists them, if there are none.
-    pub nodes: Vec<String>,
+    pub(crate) nodes: Vec<String>,
     /// The partitions that are Busbar's; all if none is named.
-    pub partitions: Vec<String>,
+    pub(crate) partitions: Vec<String>,
     /// The highest draw of a node that Slurm has and Busbar does not manage; that of the machine's nodes if nothing is said.
-    pub others: Option<Watts>,
+    pub(crate) others: Option<Watts>,
     /// The licence that stands for watts, in mode `admit`.
-    pub licence: String,
+    pub(crate) licence: String,
     /// How often Slurm is asked what happens.
-    pub period: Span,
+    pub(crate) period: Span,
     /// How long a command of Slurm may take.
-    pub within: Span,
+    pub(crate) within: Span,
     /// Slurm's configuration, if it is not where Slurm looks for it.
-    pub conf: Option<PathBuf>,
+    pub(crate) conf: Option<PathBuf>,
     /// The folder of Slurm's programs, if they are not in the path.
-    pub programs: Option<PathBuf>,
+    pub(crate) programs: Option<PathBuf>,
     /// Where slurmrestd is, if the cluster is to be read and jobs are to be changed through it.
-    pub rest: Option<RestConfig>,
+    pub(crate) rest: Option<RestConfig>,
 }
 
 /// How slurmrestd is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RestConfig {
+pub(crate) struct RestConfig {
     /// Where it listens.
-    pub address: Address,
+    pub(crate) address: Address,
     /// In whose name it is asked.
-    pub user: String,
+    pub(crate) user: String,
     /// The file of the token, which others may renew. Without one, tokens are made by `scontrol token`.
-    pub token: Option<PathBuf>,
+    pub(crate) token: Option<PathBuf>,
     /// Whether requests and tokens may leave this machine unencrypted.
-    pub plain: bool,
+    pub(crate) plain: bool,
 }
 
 impl Default for Slurm {
@@ -349,22 +349,22 @@ pub struct Agents {
     /// The nodes in order, each with its agent; without any, no cap is enforced and no power measured.
     pub nodes: Vec<AgentNode>,
     /// The folder with the site's keys, for agents on other machines.
-    pub keys: Option<PathBuf>,
+    pub(crate) keys: Option<PathBuf>,
     /// How long agents wait for a sign of life of the daemon before they fall to their safe cap.
-    pub lease: Span,
+    pub(crate) lease: Span,
     /// How long an agent may take to answer.
-    pub within: Span,
+    pub(crate) within: Span,
 }
 
 /// A node with its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentNode {
     /// The node's name.
-    pub name: String,
+    pub(crate) name: String,
     /// Where its agent listens: a path, or `host:port`.
-    pub address: String,
+    pub(crate) address: String,
     /// The file in which an emulated node is told what its job would draw.
-    pub demand: Option<PathBuf>,
+    pub(crate) demand: Option<PathBuf>,
 }
 
 impl Default for Agents {
@@ -414,11 +414,11 @@ type AnyError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file; `None` for defaults.
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// The line, from 1, if the field is in the file.
-    pub line: Option<usize>,
+    pub(crate) line: Option<usize>,
     /// The field, such as `limits.jobs`.
-    pub field: Option<String>,
+    pub(crate) field: Option<String>,
 }
 
 impl fmt::Display for Place {
@@ -439,7 +439,7 @@ impl fmt::Display for Place {
 
 impl Source {
     /// The place of a field, whether or not the file sets it.
-    pub fn place(&self, field: &str) -> Place {
+    pub(crate) fn place(&self, field: &str) -> Place {
         let line = self.lines.get(field).copied();
         Place { file: self.file.clone(), line, field: Some(field.to_owned()) }
     }
@@ -451,24 +451,24 @@ impl Source {
 
 impl Config {
     /// The valid range of `period`.
-    pub const PERIODS: RangeInclusive<Span> = Span::from_millis(100)..=Span::from_secs(60);
+    const PERIODS: RangeInclusive<Span> = Span::from_millis(100)..=Span::from_secs(60);
     /// The valid range of `takeover`.
-    pub const TAKEOVERS: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
+    const TAKEOVERS: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
     /// The valid range of `kill_after`.
-    pub const GRACES: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
+    const GRACES: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
     /// The valid range of `engine.deadline`, `agents.lease` and `agents.within`.
-    pub const DEADLINES: RangeInclusive<Span> = Span::from_millis(100)..=Span::from_secs(3600);
+    const DEADLINES: RangeInclusive<Span> = Span::from_millis(100)..=Span::from_secs(3600);
     /// The valid range of `limits.forecast_time`.
-    pub const FORECASTS: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
+    const FORECASTS: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
     /// The valid range of `retention`.
-    pub const RETENTIONS: RangeInclusive<Span> =
+    const RETENTIONS: RangeInclusive<Span> =
         Span::from_secs(60)..=Span::from_secs(3650 * 24 * 3600);
 
     /// The valid range of `tune.jobs`.
-    pub const REPLAYED: RangeInclusive<u32> = 20..=100_000;
+    const REPLAYED: RangeInclusive<u32> = 20..=100_000;
 
     /// The defaults in an environment.
-    pub fn default_in(around: &Environment) -> Self {
+    fn default_in(around: &Environment) -> Self {
         let state = around.default_state();
         Config {
             socket: around.default_socket(&state),

@@ -18,7 +18,7 @@ pub struct Door {
 
 impl Door {
     /// A door to the loop at the other end of a channel.
-    pub fn new(wakes: Sender<Wake>) -> Self {
+    pub(crate) fn new(wakes: Sender<Wake>) -> Self {
         Door { wakes }
     }
 

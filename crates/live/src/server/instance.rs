@@ -12,7 +12,7 @@ use busbar_trust::{Durability, TrustError, TrustedFolder};
 const FILE: &str = "instance";
 
 /// The instance that a state folder holds. If it holds none, it gets one.
-pub fn kept_in(state: &TrustedFolder) -> Result<Instance, TrustError> {
+pub(crate) fn kept_in(state: &TrustedFolder) -> Result<Instance, TrustError> {
     let path = state.path().join(FILE);
     let failed = |what, source| TrustError::File { what, path: path.clone(), source };
     if let Some(mut file) = state.existing_file(FILE)? {

@@ -17,7 +17,7 @@ use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{MakeWriter, Subscriber as Formatter};
 
 /// The environment variable that overrides the configured level.
-pub const VARIABLE: &str = "BUSBAR_LOG";
+pub(crate) const VARIABLE: &str = "BUSBAR_LOG";
 
 /// The lowest level that is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ impl fmt::Display for Format {
 pub struct UnknownLevel(String);
 
 /// Sends the messages of this process from this level up to standard error; the variable
-/// [`VARIABLE`] overrides the level. Only the first call in a process has an effect; returns
+/// `VARIABLE` overrides the level. Only the first call in a process has an effect; returns
 /// whether this was the first.
 pub fn begin(level: Level, format: Format) -> Result<bool, UnknownLevel> {
     let said = std::env::var(VARIABLE).unwrap_or_default();

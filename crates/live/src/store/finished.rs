@@ -18,23 +18,23 @@ const LAST_EVENTS: u32 = 8;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ended {
     /// Only jobs of this user.
-    pub user: Option<u32>,
+    pub(crate) user: Option<u32>,
     /// Only jobs that ended at this time or later, in milliseconds since 1970.
-    pub since: Option<i64>,
+    pub(crate) since: Option<i64>,
     /// Only jobs that ended before this time, in milliseconds since 1970.
-    pub until: Option<i64>,
+    pub(crate) until: Option<i64>,
     /// Only this job, or the elements of this array.
-    pub job: Option<u64>,
+    pub(crate) job: Option<u64>,
     /// Only jobs that come after this place.
-    pub before: Option<Place>,
+    pub(crate) before: Option<Place>,
     /// The largest number of jobs that are looked at.
-    pub most: u32,
+    pub(crate) most: u32,
 }
 
 impl Reader {
     /// Looks at jobs that are over, the latest first, until `take` says that it has enough. Returns where to go on,
     /// unless there are no more.
-    pub fn ended(
+    pub(crate) fn ended(
         &self,
         which: &Ended,
         take: impl FnMut(Entry, WallTimes) -> bool,
@@ -50,7 +50,7 @@ impl Reader {
     }
 
     /// What a job was measured to consume, and whether an emulator made some of it up.
-    pub fn consumed(&self, job: u64) -> Result<Option<(Joules, bool)>, StoreError> {
+    pub(crate) fn consumed(&self, job: u64) -> Result<Option<(Joules, bool)>, StoreError> {
         let Ok(job) = i64::try_from(job) else { return Ok(None) };
         let which = format!("WHERE job = ?1 ORDER BY line DESC LIMIT {LAST_EVENTS}");
         let found = EVENT.rows(&self.connection, &which, (job,), |row| {
@@ -64,7 +64,7 @@ impl Reader {
     }
 
     /// What jobs took that ended from one day to another, by user and account. Days are counted from 1970-01-01.
-    pub fn usage(
+    pub(crate) fn usage(
         &self,
         first: i64,
         last: i64,

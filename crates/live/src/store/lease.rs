@@ -120,7 +120,7 @@ impl Lease {
     }
 
     /// How long a daemon with nothing to do may rest before it has to [look](Self::ensure) again: until its next sign of life.
-    pub fn longest_rest(&self) -> Duration {
+    pub(crate) fn longest_rest(&self) -> Duration {
         self.0.length / SIGNS
     }
 
@@ -141,7 +141,7 @@ impl Lease {
 
     /// Returns if this daemon leads, with a sign of life if one is due. **If another daemon has taken over, this process ends
     /// here**: whatever it would do from now on, also while it ends in an orderly way, could be against what the other one does.
-    pub fn ensure(&self) {
+    pub(crate) fn ensure(&self) {
         if !self.0.may_lead() {
             tracing::error!(
                 "another daemon has taken over, because this one did not renew its lease; it ends"

@@ -43,7 +43,7 @@ impl Reader {
     }
 
     /// Reads a job, whether or not it is over.
-    pub fn job(&self, number: u64) -> Result<Option<StoredJob>, StoreError> {
+    pub(crate) fn job(&self, number: u64) -> Result<Option<StoredJob>, StoreError> {
         let Some((entry, walls)) = self.entry(number)? else {
             return Ok(None);
         };
@@ -52,7 +52,7 @@ impl Reader {
     }
 
     /// Reads the program of a job. Elements of an array share that of the first one.
-    pub fn program(&self, number: u64) -> Result<Option<Program>, StoreError> {
+    pub(crate) fn program(&self, number: u64) -> Result<Option<Program>, StoreError> {
         if let Some(program) = self.own_program(number)? {
             return Ok(Some(program));
         }
@@ -74,7 +74,7 @@ impl Reader {
     }
 
     /// How a job ended; `None` if it is not over, or not known.
-    pub fn outcome(&self, number: u64) -> Result<Option<JobOutcome>, StoreError> {
+    pub(crate) fn outcome(&self, number: u64) -> Result<Option<JobOutcome>, StoreError> {
         Ok(match self.entry(number)? {
             Some((Entry { phase: Phase::Over(outcome), .. }, _)) => Some(outcome),
             _ => None,
@@ -83,7 +83,7 @@ impl Reader {
 
     /// Whether a job succeeded, or for an array whether all of its elements that are over did;
     /// `None` if nothing is over, or not known.
-    pub fn succeeded(&self, number: u64) -> Result<Option<bool>, StoreError> {
+    pub(crate) fn succeeded(&self, number: u64) -> Result<Option<bool>, StoreError> {
         if let Some(outcome) = self.outcome(number)? {
             return Ok(Some(outcome.succeeded()));
         }
@@ -95,7 +95,7 @@ impl Reader {
     }
 
     /// The stored elements of an array in order; none if there is no such array.
-    pub fn elements(&self, array: u64) -> Result<Vec<(Entry, WallTimes)>, StoreError> {
+    pub(crate) fn elements(&self, array: u64) -> Result<Vec<(Entry, WallTimes)>, StoreError> {
         let Some((first, last)) = self.numbers(array)? else { return Ok(Vec::new()) };
         let which = "WHERE number BETWEEN ?1 AND ?2 ORDER BY number";
         let found = JOB.rows(&self.connection, which, (first, last), job);
@@ -115,7 +115,7 @@ impl Reader {
     }
 
     /// The owner of a job, whether or not it is over.
-    pub fn owner(&self, number: u64) -> Result<Option<Owner>, StoreError> {
+    pub(crate) fn owner(&self, number: u64) -> Result<Option<Owner>, StoreError> {
         Ok(self.entry(number)?.map(|(entry, _)| entry.owner))
     }
 

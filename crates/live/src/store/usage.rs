@@ -28,22 +28,22 @@ const MICROJOULES: u128 = 1_000_000;
 
 /// What some jobs took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
+pub(crate) struct Sums {
     /// How many jobs ended.
-    pub jobs: u64,
+    pub(crate) jobs: u64,
     /// Nodes times milliseconds.
-    pub node_time: Span,
+    pub(crate) node_time: Span,
     /// The predicted energy.
-    pub energy: Joules,
+    pub(crate) energy: Joules,
     /// How many of the jobs were measured.
-    pub measured_jobs: u64,
+    pub(crate) measured_jobs: u64,
     /// The measured energy of those.
-    pub measured: Joules,
+    pub(crate) measured: Joules,
 }
 
 impl Sums {
     /// Adds other jobs.
-    pub fn add(&mut self, other: &Sums) {
+    pub(crate) fn add(&mut self, other: &Sums) {
         self.jobs += other.jobs;
         self.node_time = self.node_time + other.node_time;
         self.energy += other.energy;

@@ -16,7 +16,7 @@ use busbar_core::units::{Joules, Span, json};
 pub const MOST_JOBS: u32 = 1000;
 
 /// The longest period of sums, in days.
-pub const MOST_DAYS: i64 = 366;
+pub(crate) const MOST_DAYS: i64 = 366;
 
 /// Which finished jobs are asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

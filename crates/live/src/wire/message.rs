@@ -28,12 +28,12 @@ pub struct ClientGone(Arc<AtomicBool>);
 
 impl ClientGone {
     /// Records that the client is gone.
-    pub fn set(&self) {
+    pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// Whether the client is gone.
-    pub fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -15,7 +15,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal of a kind, with a message for users.
-    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
         Refusal { kind, message: message.into() }
     }
 }

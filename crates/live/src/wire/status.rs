@@ -143,7 +143,7 @@ pub struct Proposal {
 
 impl Proposal {
     /// What came of a replay that began at this time, in seconds since 1970.
-    pub fn of(tuning: &Tuning, at: i64) -> Self {
+    pub(crate) fn of(tuning: &Tuning, at: i64) -> Self {
         let (present, best) = (tuning.present(), tuning.best());
         Proposal {
             at,

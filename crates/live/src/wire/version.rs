@@ -13,9 +13,9 @@ pub const PROTOCOL: Protocol = Protocol { major: 2, minor: 0 };
 #[serde(try_from = "String", into = "String")]
 pub struct Protocol {
     /// Different major versions do not understand each other.
-    pub major: u32,
+    pub(crate) major: u32,
     /// A newer minor version has more fields.
-    pub minor: u32,
+    pub(crate) minor: u32,
 }
 
 impl fmt::Display for Protocol {

@@ -25,20 +25,20 @@ use crate::setup::{self, Mode, Site};
 const LONGEST_FOLDER: usize = 70;
 
 /// The processors of an emulated node.
-pub const CPUS: u32 = 4;
+pub(crate) const CPUS: u32 = 4;
 
 /// What a job draws on each of its nodes unless somebody writes another number into `demand_w`.
 const DEMAND_WATTS: u32 = 180;
 
 /// Where things are.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub(crate) struct Layout {
     folder: PathBuf,
 }
 
 impl Layout {
     /// The layout of a folder, which need not exist.
-    pub fn new(folder: &Path) -> Result<Self, LabError> {
+    pub(crate) fn new(folder: &Path) -> Result<Self, LabError> {
         let failed = |source| LabError::File { what: "find", path: folder.to_owned(), source };
         let folder = std::path::absolute(folder).map_err(failed)?;
         // Links are followed as far as the folder exists, since munge judges the real path.
@@ -54,7 +54,7 @@ impl Layout {
     }
 
     /// The folder.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -63,27 +63,27 @@ impl Layout {
     }
 
     /// What the lab has.
-    pub fn record(&self) -> PathBuf {
+    pub(crate) fn record(&self) -> PathBuf {
         self.at("lab.json")
     }
 
     /// The processes that were started.
-    pub fn processes(&self) -> PathBuf {
+    pub(crate) fn processes(&self) -> PathBuf {
         self.at("processes.json")
     }
 
     /// The cluster's configuration.
-    pub fn conf(&self) -> PathBuf {
+    pub(crate) fn conf(&self) -> PathBuf {
         self.at("slurm.conf")
     }
 
     /// A file for shells.
-    pub fn environment(&self) -> PathBuf {
+    pub(crate) fn environment(&self) -> PathBuf {
         self.at("env")
     }
 
     /// The folder of a node, counted from 1.
-    pub fn node(&self, number: u32) -> PathBuf {
+    pub(crate) fn node(&self, number: u32) -> PathBuf {
         self.folder.join("nodes").join(format!("n{number}"))
     }
 
@@ -198,7 +198,7 @@ impl Layout {
     }
 
     /// Removes the lab.
-    pub fn remove(&self) -> Result<(), LabError> {
+    pub(crate) fn remove(&self) -> Result<(), LabError> {
         fs::remove_dir_all(&self.folder).map_err(|source| LabError::File {
             what: "remove",
             path: self.folder.clone(),
@@ -478,12 +478,12 @@ const NAMED_LOCALHOST: [&str; 6] = [
 ];
 
 /// The number of ports of a lab: slurmctld, the nodes, slurmrestd, slurmdbd and its database, in this order.
-pub fn ports(nodes: u32) -> u32 {
+pub(crate) fn ports(nodes: u32) -> u32 {
     nodes + 4
 }
 
 /// The port of slurmrestd.
-pub fn rest_port(first: u16, nodes: u32) -> u16 {
+pub(crate) fn rest_port(first: u16, nodes: u32) -> u16 {
     first + nodes as u16 + 1
 }
 
@@ -496,7 +496,7 @@ fn database_port(first: u16, nodes: u32) -> u16 {
 }
 
 /// The first of this many ports in a row that are free.
-pub fn free_ports(count: u32) -> Result<u16, LabError> {
+pub(crate) fn free_ports(count: u32) -> Result<u16, LabError> {
     // Below those that the kernel hands out; from a place that differs between processes.
     let (lowest, highest) = (15_000, 32_000 - count);
     let mut first = lowest + std::process::id().wrapping_mul(97) % (highest - lowest);

@@ -41,7 +41,7 @@ const ACCOUNTING: Needed = Needed {
 };
 
 /// The programs that are missing for a lab with the Slurm of this machine.
-pub fn missing(extras: Extras) -> Vec<&'static str> {
+pub(crate) fn missing(extras: Extras) -> Vec<&'static str> {
     let path = process::path(None);
     let all = needed(extras).into_iter().flat_map(|needed| [needed.slurm, needed.others].concat());
     all.filter(|program| !is_in(&path, program)).collect()
@@ -59,14 +59,14 @@ fn needed(extras: Extras) -> Vec<Needed> {
 }
 
 /// The version of Slurm in these folders. Commands do not say it before there is a configuration.
-pub fn version(path: &OsStr) -> Result<Version, LabError> {
+pub(crate) fn version(path: &OsStr) -> Result<Version, LabError> {
     let printed = Programs::default().with_variable("PATH", path).run(CONTROLLER, &["-V"])?;
     printed.out.parse().map_err(|error| LabError::Unsuitable(format!("{CONTROLLER} -V: {error}")))
 }
 
 /// Whether another Slurm than that of the machine is complete. What is missing of it is not taken from the machine's, which may be
 /// of another version; what is not of Slurm may be anywhere.
-pub fn check(folder: &Path, extras: Extras) -> Result<(), LabError> {
+pub(crate) fn check(folder: &Path, extras: Extras) -> Result<(), LabError> {
     let own = process::folders(folder);
     let is_there = |program: &&str| own.iter().any(|folder| folder.join(program).is_file());
     let of_slurm = needed(extras).into_iter().flat_map(|needed| needed.slurm);
@@ -92,7 +92,7 @@ pub fn check(folder: &Path, extras: Extras) -> Result<(), LabError> {
 }
 
 /// Installs what is missing. It is tried twice, since package caches fail at times.
-pub fn ensure(extras: Extras) -> Result<(), LabError> {
+pub(crate) fn ensure(extras: Extras) -> Result<(), LabError> {
     if missing(extras).is_empty() {
         return Ok(());
     }

@@ -17,29 +17,29 @@ use super::LabError;
 use super::files;
 
 /// The variable by which a process and what it started are known to belong to a lab.
-pub const MARK: &str = "BUSBAR_LAB";
+pub(crate) const MARK: &str = "BUSBAR_LAB";
 
 /// How long a process may take to become ready, and to end when it is asked to, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A process that a lab should have.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// The program and its arguments.
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
     /// Variables that it gets.
-    pub environment: Vec<(String, OsString)>,
+    pub(crate) environment: Vec<(String, OsString)>,
     /// Where its output goes.
-    pub log: PathBuf,
+    pub(crate) log: PathBuf,
     /// How it is known to be ready; `None` if nobody has to wait.
-    pub ready: Option<Ready>,
+    pub(crate) ready: Option<Ready>,
 }
 
 /// The sign that a process is ready.
 #[derive(Clone, Debug)]
-pub enum Ready {
+pub(crate) enum Ready {
     /// A file is there.
     File(PathBuf),
     /// A port of this machine takes connections.
@@ -65,14 +65,14 @@ struct Identity {
 
 /// The processes that were started, as a file knows them.
 #[derive(Debug)]
-pub struct Processes {
+pub(crate) struct Processes {
     path: PathBuf,
     known: BTreeMap<String, Identity>,
 }
 
 impl Processes {
     /// Reads the file; there are none without one.
-    pub fn read(path: &Path) -> Result<Self, LabError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, LabError> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => "{}".to_owned(),
             text => text.map_err(|source| LabError::File {
@@ -96,13 +96,13 @@ impl Processes {
     }
 
     /// The number of a process, if it runs.
-    pub fn running(&self, name: &str) -> Option<u32> {
+    pub(crate) fn running(&self, name: &str) -> Option<u32> {
         let identity = self.known.get(name)?;
         (start_time(identity.pid) == Some(identity.start)).then_some(identity.pid)
     }
 
     /// Starts a process, and waits until it is ready.
-    pub fn start(&mut self, wanted: &Wanted) -> Result<(), LabError> {
+    pub(crate) fn start(&mut self, wanted: &Wanted) -> Result<(), LabError> {
         let failed =
             |what, path: &Path, source| LabError::File { what, path: path.to_owned(), source };
         if let Some(Ready::File(path)) = &wanted.ready {
@@ -142,7 +142,7 @@ impl Processes {
     }
 
     /// Asks processes to end, waits until they are gone, and kills those that stay.
-    pub fn stop(&mut self, names: &[String]) -> Result<(), LabError> {
+    pub(crate) fn stop(&mut self, names: &[String]) -> Result<(), LabError> {
         for signal in [Signal::TERM, Signal::KILL] {
             let live: Vec<u32> = names.iter().filter_map(|name| self.running(name)).collect();
             for pid in &live {
@@ -158,7 +158,7 @@ impl Processes {
     }
 
     /// Kills a process as a crash would.
-    pub fn kill(&mut self, name: &str) -> Result<(), LabError> {
+    pub(crate) fn kill(&mut self, name: &str) -> Result<(), LabError> {
         if let Some(pid) = self.running(name) {
             send(pid, Signal::KILL);
             self.await_end(&[name.to_owned()]);
@@ -204,7 +204,7 @@ fn start_time(pid: u32) -> Option<u64> {
 ///
 /// They are known by the lab's mark in their environment. A slurmstepd overwrites its environment, so it
 /// is known by its name and by an open file in the lab's folder.
-pub fn end_strays(folder: &Path) {
+pub(crate) fn end_strays(folder: &Path) {
     let mark = [MARK.as_bytes(), b"=", folder.as_os_str().as_encoded_bytes()].concat();
     for _ in 0..50 {
         let all = all_processes();
@@ -253,13 +253,13 @@ fn is_step_of(pid: u32, folder: &Path) -> bool {
 }
 
 /// Where the programs of a Slurm are that was installed in a folder.
-pub fn folders(programs: &Path) -> [PathBuf; 2] {
+pub(crate) fn folders(programs: &Path) -> [PathBuf; 2] {
     ["bin", "sbin"].map(|folder| programs.join(folder))
 }
 
 /// Where programs are looked for: first where another Slurm is, and also in the folders for root, which not every root has
 /// in its path.
-pub fn path(programs: Option<&Path>) -> OsString {
+pub(crate) fn path(programs: Option<&Path>) -> OsString {
     let mut path = OsString::new();
     for folder in programs.iter().flat_map(|folder| folders(folder)) {
         path.push(folder);
@@ -271,7 +271,7 @@ pub fn path(programs: Option<&Path>) -> OsString {
 }
 
 /// That something is wrong with a process, with the end of its log.
-pub fn failed(wanted: &Wanted, what: &str) -> LabError {
+pub(crate) fn failed(wanted: &Wanted, what: &str) -> LabError {
     // What a daemon of Slurm writes goes to a log of its own.
     let own = wanted.log.with_extension("log");
     let log = if own.exists() { own } else { wanted.log.clone() };

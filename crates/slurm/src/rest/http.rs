@@ -82,11 +82,11 @@ impl Address {
 
 /// Who asks, and the token that proves it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token {
+pub(crate) struct Token {
     /// The name of the user.
-    pub user: String,
+    pub(crate) user: String,
     /// The token, as `scontrol token` prints it after the equals sign.
-    pub token: String,
+    pub(crate) token: String,
 }
 
 impl fmt::Debug for Token {

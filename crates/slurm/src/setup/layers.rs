@@ -10,7 +10,7 @@ use crate::hosts::HostList;
 use crate::version::Version;
 
 /// The name of the resource. It must not be that of a licence.
-pub const RESOURCE: &str = "watts";
+pub(crate) const RESOURCE: &str = "watts";
 
 /// Nodes that share a limit of their own, such as a rack.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 5] =
+    pub(crate) const ALL: [Format; 5] =
         [Format::Sacct, Format::Pbs, Format::Lsf, Format::Pm100, Format::Fdata];
 
     /// What it is called on the command line.

@@ -206,7 +206,7 @@ impl Import {
     }
 
     /// The power of the runs that have one, by their numbers.
-    pub fn powers(&self) -> impl Iterator<Item = (u64, MeasuredPower)> {
+    pub(crate) fn powers(&self) -> impl Iterator<Item = (u64, MeasuredPower)> {
         self.runs.iter().filter_map(|run| Some((run.number(), run.power()?)))
     }
 

@@ -97,7 +97,7 @@ impl RecordIntake {
     }
 
     /// How many records were skipped for each reason, where there are any.
-    pub fn skipped_for(&self) -> impl Iterator<Item = (u64, &'static str)> {
+    pub(crate) fn skipped_for(&self) -> impl Iterator<Item = (u64, &'static str)> {
         [
             (self.skipped_malformed, "malformed"),
             (self.skipped_cut_off, "cut off at the end of the file"),
@@ -115,7 +115,7 @@ impl RecordIntake {
     }
 
     /// How many records were left out and why, in a sentence, if any were.
-    pub fn left_out(&self) -> Option<String> {
+    pub(crate) fn left_out(&self) -> Option<String> {
         left_out(self.records - self.steps, self.usable, self.skipped_for())
     }
 

@@ -6,7 +6,7 @@ use super::{dataset, lsf, pbs, sacct};
 
 impl Format {
     /// The layout of which this is the first line that says something.
-    pub fn of_first_line(line: &[u8]) -> Option<Self> {
+    pub(crate) fn of_first_line(line: &[u8]) -> Option<Self> {
         if pbs::is_record(line) {
             return Some(Format::Pbs);
         }

@@ -24,7 +24,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of a log's fields.
-    pub const ALL: [Kind; 6] = [
+    pub(crate) const ALL: [Kind; 6] = [
         Kind::User,
         Kind::Group,
         Kind::Application,
@@ -34,7 +34,7 @@ impl Kind {
     ];
 
     /// What a name of this kind is called in a table.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Kind::User => "user",
             Kind::Group => "group",

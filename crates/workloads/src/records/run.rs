@@ -3,7 +3,7 @@
 use super::label::Label;
 use super::name::Kind;
 use crate::swf;
-use busbar_core::units::{Span, Watts};
+use busbar_core::units::Watts;
 use busbar_core::workload::{MeasuredPower, Placed};
 
 /// How a run ended.
@@ -67,7 +67,8 @@ impl Run {
     }
 
     /// When it was submitted, in Unix time.
-    pub fn submit(&self) -> i64 {
+    #[cfg(test)]
+    pub(crate) fn submit(&self) -> i64 {
         self.submit
     }
 
@@ -82,8 +83,9 @@ impl Run {
     }
 
     /// How long it ran.
-    pub fn run_time(&self) -> Span {
-        Span::from_secs(self.run_time)
+    #[cfg(test)]
+    pub(crate) fn run_time(&self) -> busbar_core::units::Span {
+        busbar_core::units::Span::from_secs(self.run_time)
     }
 
     /// Processors it held, or nodes where the records count nothing else.
@@ -97,12 +99,14 @@ impl Run {
     }
 
     /// GPUs that it held, if the records say so.
-    pub fn gpus(&self) -> Option<u32> {
+    #[cfg(test)]
+    pub(crate) fn gpus(&self) -> Option<u32> {
         (self.gpus > 0).then_some(self.gpus)
     }
 
     /// Memory that it held on all its nodes together, in MiB, if the records say so.
-    pub fn memory_mib(&self) -> Option<u64> {
+    #[cfg(test)]
+    pub(crate) fn memory_mib(&self) -> Option<u64> {
         (self.memory_mib > 0).then_some(self.memory_mib)
     }
 

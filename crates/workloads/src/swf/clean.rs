@@ -3,7 +3,7 @@
 use super::error::SwfError;
 use super::header::Header;
 use super::intake::Intake;
-use super::reader::{BadRecords, Found, Jobs, Log, Scan};
+use super::reader::{Found, Jobs, Log};
 use super::record::Record;
 use busbar_core::job::Job;
 use busbar_core::units::Span;
@@ -18,14 +18,6 @@ pub struct CleanLog {
     pub records: Vec<Record>,
     /// What became of its records.
     pub intake: Intake,
-}
-
-/// Cleans a log by the same rules by which [`read`](super::read) makes jobs of it.
-pub fn clean(bytes: &[u8], name: &str, bad: BadRecords) -> Result<CleanLog, SwfError> {
-    let mut records = Vec::new();
-    let mut scan = Scan::new(name, bad);
-    scan.take(1, bytes, |record, job, run_time| records.push(cleaned(record, job, run_time)))?;
-    Ok(CleanLog::new(records, scan.finish()?))
 }
 
 /// A record with the gaps filled.

@@ -39,7 +39,7 @@ pub fn add_power(log: &mut Log, path: &Path) -> Result<(), SwfError> {
     set.map_err(|source| SwfError::Power { file: name_of(path), source })
 }
 
-/// Cleans the log in a file, which is read like that of [`read_path`]; see [`clean`](super::clean).
+/// Cleans the log in a file, which is read like that of [`read_path`], by the rules by which that makes jobs of it.
 pub fn clean_path(path: impl AsRef<Path>, bad: BadRecords) -> Result<CleanLog, SwfError> {
     let mut records = Vec::new();
     let found = scan(path.as_ref(), bad, |record, job, run_time| {

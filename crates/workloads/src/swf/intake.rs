@@ -45,7 +45,7 @@ impl Intake {
     }
 
     /// How many records were skipped for each reason, where there are any.
-    pub fn skipped_for(&self) -> impl Iterator<Item = (u64, &'static str)> {
+    pub(crate) fn skipped_for(&self) -> impl Iterator<Item = (u64, &'static str)> {
         [
             (self.skipped_malformed, "malformed"),
             (self.skipped_no_size, "without a processor count"),

@@ -217,7 +217,8 @@ pub struct Records<'a> {
 
 impl Records<'_> {
     /// How many malformed lines were left out so far.
-    pub fn skipped(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn skipped(&self) -> u64 {
         self.skipped
     }
 }

@@ -96,7 +96,7 @@ pub enum Status {
 
 impl Record {
     /// A record of which nothing is known.
-    pub const UNKNOWN: Record = Record::from_fields([-1; FIELDS]);
+    pub(crate) const UNKNOWN: Record = Record::from_fields([-1; FIELDS]);
 
     /// The record of a job that runs for `run_time`, with what a workload knows of it; its size is
     /// written as requested and as allocated, for there are readers of either.
@@ -134,7 +134,7 @@ impl Record {
 
     /// The record with these fields, in the order of the line.
     #[inline]
-    pub const fn from_fields(fields: [i64; FIELDS]) -> Self {
+    pub(crate) const fn from_fields(fields: [i64; FIELDS]) -> Self {
         let [
             number,
             submit,
@@ -179,7 +179,7 @@ impl Record {
 
     /// The fields, in the order of the line.
     #[inline]
-    pub const fn fields(&self) -> [i64; FIELDS] {
+    pub(crate) const fn fields(&self) -> [i64; FIELDS] {
         [
             self.number,
             self.submit,

@@ -6,6 +6,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
+use super::clean::cleaned;
+use super::reader::Scan;
 use super::*;
 use busbar_core::job::{ApplicationId, GroupId, Job, UserId};
 use busbar_core::units::{Instant, Span};
@@ -503,7 +505,11 @@ fn a_file_is_read_as_if_it_were_in_memory() {
         assert_eq!(log.workload.partitions(), whole.workload.partitions());
         assert_eq!(log.workload.processors(), Some(64));
     }
-    let records = super::clean(text.as_bytes(), "some.swf", BadRecords::Skip).unwrap().records;
+    let mut records = Vec::new();
+    let mut scan = Scan::new("some.swf", BadRecords::Skip);
+    scan.take(1, text.as_bytes(), |record, job, run| records.push(cleaned(record, job, run)))
+        .unwrap();
+    let records = CleanLog::new(records, scan.finish().unwrap()).records;
     assert_eq!(clean.records, records);
     // A bad line in a later piece is named by its number.
     let wrong = line_with(&[]) + &"\n".repeat(200_000) + &line_with(&[(3, "x")]);

@@ -49,7 +49,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Hands back the underlying writer.
-    pub fn into_inner(self) -> W {
+    #[cfg(test)]
+    pub(crate) fn into_inner(self) -> W {
         self.out
     }
 }

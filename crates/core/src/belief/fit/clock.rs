@@ -31,7 +31,7 @@ impl Clock {
 
     /// How much longer a job of β = 1 takes under a cap, beyond once. Below the slowest gear its clock
     /// stands still for part of the time.
-    pub fn slowness(&self, share: f64) -> f64 {
+    pub(crate) fn slowness(&self, share: f64) -> f64 {
         let after = self.gears.iter().position(|(power, _)| share <= *power);
         let times = match after {
             None => 1.0,

@@ -19,7 +19,7 @@ const FULL_SPEED: f64 = 1e9;
 /// # Errors
 ///
 /// If some application does not run at all under any cap.
-pub fn curves(world: &World, choices: &Choices) -> Result<Processors, CurveError> {
+pub(crate) fn curves(world: &World, choices: &Choices) -> Result<Processors, CurveError> {
     let floor = choices.node.added(choices.levels[0]);
     if let Some(processors) = world.curved().first().map(Curved::processors) {
         return shifted(processors, choices, floor);

@@ -11,7 +11,7 @@ use crate::world::{Application, Law, World};
 
 /// PASS for each application. One that was tried on too few sizes or under too few caps for that is believed to do
 /// what was measured.
-pub fn pass(world: &World, choices: &Choices) -> Vec<Arc<dyn Law>> {
+pub(crate) fn pass(world: &World, choices: &Choices) -> Vec<Arc<dyn Law>> {
     let fitted = |(place, application): (usize, &Application)| {
         let trials = Trials::of(world, place, choices);
         let samples = trials.profile.rows.iter().map(|row| Sample {

@@ -21,7 +21,7 @@ impl Kind {
     /// application of its number in [`Application::ALL`], or the one that a cap slows down most; it
     /// scales perfectly up to the nodes it asks for, and not beyond. So on fewer nodes it is believed
     /// to take longest, and on more to gain least: of all kinds that are ever drawn, none takes longer.
-    pub fn cautious(job: &Job) -> Self {
+    pub(crate) fn cautious(job: &Job) -> Self {
         let number = job.application.map(|application| application.0.get() as usize);
         let named = number.and_then(|number| Application::ALL.get(number - 1));
         let application = named.copied().unwrap_or(Application::LEAN_MD);

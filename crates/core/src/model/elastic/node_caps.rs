@@ -51,12 +51,12 @@ impl NodeCaps {
     }
 
     /// The caps of the processor, ascending.
-    pub fn caps(&self) -> &[Watts] {
+    pub(crate) fn caps(&self) -> &[Watts] {
         &self.caps
     }
 
     /// What a node draws at most under a cap, by the cap's place.
-    pub fn node_power(&self, place: usize) -> Watts {
+    pub(crate) fn node_power(&self, place: usize) -> Watts {
         self.base + self.caps[place]
     }
 

@@ -7,7 +7,7 @@
 use super::{PowerLaw, Throttling};
 
 /// What a processor always draws, in watts.
-pub const STATIC_WATTS: f64 = 13.5;
+pub(crate) const STATIC_WATTS: f64 = 13.5;
 
 /// How one application responds to a cap.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +54,7 @@ impl Application {
     }
 
     /// How its time grows under a cap.
-    pub fn throttling(&self) -> Throttling {
+    pub(crate) fn throttling(&self) -> Throttling {
         let law = PowerLaw::of(self.cubic, self.linear, STATIC_WATTS);
         Throttling::of(law, self.lowest_watts, self.highest_watts, self.sensitivity)
     }

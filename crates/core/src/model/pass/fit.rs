@@ -30,7 +30,7 @@ mod tests;
 
 pub use certainty::{Certainty, Estimate};
 use least_squares::Walk;
-pub use problem::LINEAR_SHARE;
+pub(crate) use problem::LINEAR_SHARE;
 use problem::{Evaluation, Parameters, Problem};
 
 /// One measured run.

@@ -44,18 +44,8 @@ impl PowerLaw {
         PowerLaw { cubic, linear, constant }
     }
 
-    /// a, in W/GHz³.
-    pub fn cubic(&self) -> f64 {
-        self.cubic
-    }
-
-    /// b, in W/GHz.
-    pub fn linear(&self) -> f64 {
-        self.linear
-    }
-
     /// c, in W.
-    pub fn constant(&self) -> f64 {
+    pub(crate) fn constant(&self) -> f64 {
         self.constant
     }
 
@@ -66,7 +56,7 @@ impl PowerLaw {
 
     /// The frequency at which this many watts are drawn. Nothing, if that is less than what is always
     /// drawn, or no number.
-    pub fn ghz(&self, watts: f64) -> Option<f64> {
+    pub(crate) fn ghz(&self, watts: f64) -> Option<f64> {
         let left = watts - self.constant;
         (left >= 0.0 && left.is_finite()).then(|| root(self.cubic, self.linear, left))
     }

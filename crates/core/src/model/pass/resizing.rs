@@ -22,12 +22,12 @@ pub struct Resizing {
 
 impl Resizing {
     /// Seconds to boot, however few nodes, as published.
-    pub const BOOT_SECONDS: f64 = 72.73;
+    const BOOT_SECONDS: f64 = 72.73;
     /// Seconds more for each node that boots, as published.
-    pub const BOOT_SECONDS_PER_NODE: f64 = 0.01904;
+    const BOOT_SECONDS_PER_NODE: f64 = 0.01904;
 
     /// The assumption by default: links like those of a Blue Gene/P, and the published boot times.
-    pub const ASSUMED: Resizing = Resizing {
+    pub(crate) const ASSUMED: Resizing = Resizing {
         link_megabytes_per_second: 425.0,
         boot_seconds: Resizing::BOOT_SECONDS,
         boot_seconds_per_node: Resizing::BOOT_SECONDS_PER_NODE,
@@ -37,7 +37,7 @@ impl Resizing {
     const MEGABYTES_PER_NODE: f64 = 512.0;
 
     /// How long a job takes that asked for this many nodes.
-    pub fn time_of_job(&self, asked: u32, from: u32, to: u32) -> Span {
+    pub(crate) fn time_of_job(&self, asked: u32, from: u32, to: u32) -> Span {
         let megabytes = f64::from(asked) * Resizing::MEGABYTES_PER_NODE;
         // Numbers of nodes are above zero, and no machine is so large that this fails.
         self.time(megabytes, from, to).unwrap_or(Span::FOREVER)
@@ -48,7 +48,8 @@ impl Resizing {
     /// # Errors
     ///
     /// If the links carry nothing.
-    pub fn over_links(megabytes_per_second: f64) -> Result<Self, OutOfRange> {
+    #[cfg(test)]
+    fn over_links(megabytes_per_second: f64) -> Result<Self, OutOfRange> {
         Resizing::new(megabytes_per_second, Resizing::BOOT_SECONDS, Resizing::BOOT_SECONDS_PER_NODE)
     }
 

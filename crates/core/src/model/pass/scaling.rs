@@ -49,28 +49,13 @@ impl Scaling {
         Scaling { one_node_seconds: t1, average_parallelism: a, variation: sigma }
     }
 
-    /// T₁, in seconds.
-    pub fn one_node_seconds(&self) -> f64 {
-        self.one_node_seconds
-    }
-
-    /// A.
-    pub fn average_parallelism(&self) -> f64 {
-        self.average_parallelism
-    }
-
-    /// σ.
-    pub fn variation(&self) -> f64 {
-        self.variation
-    }
-
     /// The time on this many nodes, also between whole ones, as a share of that on one, by A and σ.
-    pub fn share_of_one(nodes: f64, average_parallelism: f64, variation: f64) -> f64 {
+    pub(crate) fn share_of_one(nodes: f64, average_parallelism: f64, variation: f64) -> f64 {
         share_of_one_node(nodes, average_parallelism, variation / (2.0 * average_parallelism))
     }
 
     /// The seconds on this many nodes, at full frequency. Nothing on no node.
-    pub fn seconds(&self, nodes: u32) -> Option<f64> {
+    pub(crate) fn seconds(&self, nodes: u32) -> Option<f64> {
         let fixed = self.variation / (2.0 * self.average_parallelism);
         let share = share_of_one_node(f64::from(nodes), self.average_parallelism, fixed);
         (nodes > 0).then_some(self.one_node_seconds * share)

@@ -16,11 +16,11 @@ use crate::profile::{Configuration, Origin, Profile, Row};
 use crate::units::{Span, Watts};
 
 /// The numbers of nodes the applications were run on.
-pub const NODE_COUNTS: [u32; 12] = [1, 2, 4, 6, 8, 12, 16, 20, 24, 28, 32, 38];
+pub(crate) const NODE_COUNTS: [u32; 12] = [1, 2, 4, 6, 8, 12, 16, 20, 24, 28, 32, 38];
 /// The caps of a processor, in watts. Under the first LeanMD alone can run.
-pub const CAPS: [u32; 6] = [30, 32, 34, 39, 45, 55];
+pub(crate) const CAPS: [u32; 6] = [30, 32, 34, 39, 45, 55];
 /// The cores of a node.
-pub const CORES: u32 = 6;
+pub(crate) const CORES: u32 = 6;
 
 /// The largest error of a time, as a share.
 const LARGEST_ERROR: f64 = 0.02;

@@ -73,7 +73,8 @@ impl Throttling {
     }
 
     /// What the processor draws at a frequency.
-    pub fn law(&self) -> PowerLaw {
+    #[cfg(test)]
+    pub(crate) fn law(&self) -> PowerLaw {
         self.law
     }
 
@@ -83,18 +84,19 @@ impl Throttling {
     }
 
     /// p_h: the cap from which on nothing is gained, in watts.
-    pub fn highest_watts(&self) -> f64 {
+    pub(crate) fn highest_watts(&self) -> f64 {
         self.highest_watts
     }
 
     /// β: the share of the time under the lowest cap that a full feed saves.
-    pub fn sensitivity(&self) -> f64 {
+    #[cfg(test)]
+    pub(crate) fn sensitivity(&self) -> f64 {
         self.sensitivity
     }
 
     /// How many times as long the application takes under a cap as without one. Nothing, if the
     /// cap is below the lowest one or no number.
-    pub fn slowdown(&self, cap_watts: f64) -> Option<f64> {
+    pub(crate) fn slowdown(&self, cap_watts: f64) -> Option<f64> {
         if cap_watts >= self.highest_watts {
             return Some(1.0);
         }
@@ -108,7 +110,7 @@ impl Throttling {
     /// The same, for any cap that is a number: below the lowest one the processor skips cycles, and
     /// its speed falls with what is left to it beyond what it always draws. That is not part of
     /// PASS, and at most a hundred times as long.
-    pub fn stretched(&self, cap_watts: f64) -> f64 {
+    pub(crate) fn stretched(&self, cap_watts: f64) -> f64 {
         self.slowdown(cap_watts).unwrap_or_else(|| {
             let still = self.law.constant();
             let full = self.lowest_watts - still;
@@ -119,7 +121,7 @@ impl Throttling {
 
     /// What a processor draws under a cap: all of it, until it has no use for more. Nothing, if the
     /// application cannot run.
-    pub fn drawn_watts(&self, cap_watts: f64) -> Option<f64> {
+    pub(crate) fn drawn_watts(&self, cap_watts: f64) -> Option<f64> {
         (cap_watts >= self.lowest_watts).then(|| cap_watts.min(self.highest_watts))
     }
 }

@@ -12,7 +12,7 @@ pub struct Aged;
 
 impl Aged {
     /// After how much waiting a job usually counts half as much.
-    pub const HALVING: Span = Span::from_secs(16 * 3600);
+    pub(crate) const HALVING: Span = Span::from_secs(16 * 3600);
 }
 
 impl Cost for Aged {

@@ -36,7 +36,7 @@ pub struct Ageing {
 
 impl Ageing {
     /// By half in each of these times, of at least a second.
-    pub fn every(halving: Span) -> Self {
+    pub(crate) fn every(halving: Span) -> Self {
         Ageing { halving: halving.max(Span::from_secs(1)) }
     }
 
@@ -44,7 +44,7 @@ impl Ageing {
     ///
     /// The cost of a job that has waited for w counts as cost · 2^(−w/halving). Between two jobs that wait
     /// now the present instant makes no difference, so the logarithm of this is as good without it.
-    pub fn key(&self, log_cost: i64, submit: Instant) -> i64 {
+    pub(crate) fn key(&self, log_cost: i64, submit: Instant) -> i64 {
         let halvings = (u128::from(submit.since(Instant::ZERO).millis()) << 16)
             / u128::from(self.halving.millis());
         log_cost.saturating_add(i64::try_from(halvings).unwrap_or(i64::MAX))

@@ -51,7 +51,7 @@ pub enum Predict {
 
 impl Predict {
     /// All of them.
-    pub const ALL: [Predict; 3] = [Predict::All, Predict::Time, Predict::Off];
+    pub(crate) const ALL: [Predict; 3] = [Predict::All, Predict::Time, Predict::Off];
 }
 
 impl fmt::Display for Predict {
@@ -147,10 +147,10 @@ impl Running {
 
 impl History {
     /// After how much waiting a job usually counts half as much.
-    pub const HALVING: Span = Span::from_secs(16 * 3600);
+    pub(crate) const HALVING: Span = Span::from_secs(16 * 3600);
 
     /// An empty memory that learns this.
-    pub fn that_predicts(predict: Predict) -> Self {
+    pub(crate) fn that_predicts(predict: Predict) -> Self {
         History { predict, ..History::default() }
     }
 
@@ -191,7 +191,7 @@ impl History {
 
     /// How long a job is expected to go on that ran for so long, at nominal speed: the mean of what is left of
     /// those examples that ran longer, or all that it may still take if there are none.
-    pub fn left(&self, job: &Job, done: Span) -> Span {
+    pub(crate) fn left(&self, job: &Job, done: Span) -> Span {
         let request = job.requested.millis().max(1);
         if request >> SHORT_BITS != 0 {
             return self.left_of_any(job, done);

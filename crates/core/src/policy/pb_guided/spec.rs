@@ -208,7 +208,7 @@ impl PolicyKind for PbGuidedSpec {
 impl PbGuidedSpec {
     /// The bounds, with the mean slowdown of plain EASY where that is asked for. A fixed upper
     /// bound below it counts as equal to it.
-    pub fn bounds(&self, plain_bsld: impl FnOnce() -> f64, bsld_threshold: Span) -> Bounds {
+    pub(crate) fn bounds(&self, plain_bsld: impl FnOnce() -> f64, bsld_threshold: Span) -> Bounds {
         let bsld_lower = match self.bsld_lower {
             BsldLower::Auto => plain_bsld(),
             BsldLower::Fixed(bsld) => bsld,

@@ -19,7 +19,7 @@ use crate::units::{JobId, Watts};
 /// Which setting a job gets depends on what is free; whether it starts does not depend on what its share is, as all
 /// settings down to the floor are tried. So what was refused stays refused while nothing comes free.
 #[derive(Clone, Debug, Default)]
-pub struct ByShare {
+pub(crate) struct ByShare {
     /// Where jobs may start.
     places: Places,
 }

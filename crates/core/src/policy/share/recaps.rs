@@ -21,7 +21,7 @@ use crate::units::{Instant, JobId, Span, Watts};
 
 /// Backfilling with settings that change while jobs run.
 #[derive(Clone)]
-pub struct Recapped<O> {
+pub(crate) struct Recapped<O> {
     backfill: Backfill<AtFloor, O>,
     /// By job: its place among those that shared when it last did.
     sharer_of: Vec<u32>,
@@ -29,7 +29,7 @@ pub struct Recapped<O> {
 
 /// Starts jobs at their floor, and counts what running jobs have beyond theirs as free.
 #[derive(Clone, Default)]
-pub struct AtFloor {
+struct AtFloor {
     /// The settings of running jobs that may be changed, under this limit.
     ladders: Ladders,
     limit: Option<Watts>,
@@ -254,7 +254,7 @@ struct Granted {
 
 impl<O: Order> Recapped<O> {
     /// The policy, going through the queue in this order.
-    pub fn ordered(order: O) -> Self {
+    pub(crate) fn ordered(order: O) -> Self {
         Recapped { backfill: Backfill::ordered(AtFloor::default(), order), sharer_of: Vec::new() }
     }
 

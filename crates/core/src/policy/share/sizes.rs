@@ -19,7 +19,7 @@ use crate::units::{JobId, Span, Watts};
 
 /// Sizes and settings by what they cost everybody.
 #[derive(Clone, Debug, Default)]
-pub struct BySize {
+pub(crate) struct BySize {
     fair: bool,
     /// What jobs started in this turn will hold, soonest back first.
     started: Vec<Holding>,
@@ -32,7 +32,7 @@ pub struct BySize {
 
 impl BySize {
     /// The chooser; `fair` keeps each job within its share of the power.
-    pub fn new(fair: bool) -> Self {
+    pub(crate) fn new(fair: bool) -> Self {
         BySize { fair, ..BySize::default() }
     }
 

@@ -12,11 +12,11 @@ use crate::units::{Instant, Joules};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Filter {
     /// The mean time of all entries of the tables, in milliseconds.
-    pub mean_time: f64,
+    pub(crate) mean_time: f64,
     /// Their mean energy, in microjoules.
-    pub mean_energy: f64,
+    pub(crate) mean_energy: f64,
     /// How many machines there are.
-    pub machines: u32,
+    pub(crate) machines: u32,
 }
 
 /// What the filter says at a mapping event.

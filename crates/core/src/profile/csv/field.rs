@@ -42,7 +42,7 @@ pub(super) const CAP_OF_BOTH_SOCKETS: &str = "cap_w_both_sockets";
 
 impl Field {
     /// Every field.
-    pub const ALL: [Field; 11] = [
+    pub(crate) const ALL: [Field; 11] = [
         Field::Application,
         Field::Nodes,
         Field::Cores,
@@ -57,7 +57,7 @@ impl Field {
     ];
 
     /// Those that are written, in this order.
-    pub const WRITTEN: [Field; 7] = [
+    pub(crate) const WRITTEN: [Field; 7] = [
         Field::Application,
         Field::Nodes,
         Field::Cores,
@@ -85,7 +85,7 @@ impl Field {
     }
 
     /// The column it stands in unless a layout says otherwise.
-    pub fn column(self) -> &'static str {
+    pub(crate) fn column(self) -> &'static str {
         self.columns()[0]
     }
 

@@ -46,9 +46,9 @@ pub enum LayoutError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// What it holds.
-    pub field: Field,
+    pub(crate) field: Field,
     /// Its name in the file.
-    pub column: String,
+    pub(crate) column: String,
 }
 
 /// A value that all rows have in common: `nodes=1`. A power may have its unit: `cap=80W`.
@@ -102,7 +102,7 @@ pub struct CapRange {
 
 impl CapRange {
     /// Whether a cap is in it.
-    pub fn contains(&self, cap: Watts) -> bool {
+    pub(crate) fn contains(&self, cap: Watts) -> bool {
         (self.least..=self.most).contains(&cap)
     }
 }

@@ -126,7 +126,7 @@ impl Instance {
     }
 
     /// Begins anew with so much to share and no entries, in the same memory.
-    pub fn renew(&mut self, nodes: u64, power: Watts) -> Result<(), InstanceError> {
+    pub(crate) fn renew(&mut self, nodes: u64, power: Watts) -> Result<(), InstanceError> {
         let Instance { needs, starts, columns, .. } = std::mem::take(self);
         *self = Instance::new(nodes, power)?;
         (self.needs, self.starts, self.columns) = (needs, starts, columns);
@@ -185,18 +185,13 @@ impl Instance {
     }
 
     /// How many entries there are.
-    pub fn entries(&self) -> usize {
+    pub(crate) fn entries(&self) -> usize {
         self.needs.len()
     }
 
     /// Whether an entry may be left out.
-    pub fn need(&self, entry: usize) -> Need {
+    pub(crate) fn need(&self, entry: usize) -> Need {
         self.needs[entry]
-    }
-
-    /// How many options an entry has; to be left out is none of them.
-    pub fn options(&self, entry: usize) -> usize {
-        self.row(entry).len() - usize::from(self.needs[entry] == Need::Optional)
     }
 
     /// Where an entry's options are in the columns.

@@ -13,13 +13,13 @@ mod tests;
 
 /// Processors of some runs, in the order of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Crew {
+pub(crate) struct Crew {
     members: Vec<OfRun>,
 }
 
 /// This many processors of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OfRun {
+pub(crate) struct OfRun {
     /// The number of the run.
     pub run: u32,
     /// How many; at least one.
@@ -28,33 +28,33 @@ pub struct OfRun {
 
 /// The caps of a crew.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Levels {
+pub(crate) struct Levels {
     /// By the runs of the crew.
-    pub caps: Vec<Watts>,
+    pub(crate) caps: Vec<Watts>,
     /// The run in which not all have that cap.
     pub split: Option<Split>,
 }
 
 /// A run in which the first ones were fed and the others not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split {
+pub(crate) struct Split {
     /// Which of the crew's runs.
-    pub place: usize,
+    pub(crate) place: usize,
     /// So many of the first ones have a higher cap,
-    pub first: u32,
+    pub(crate) first: u32,
     /// which is this one.
-    pub high: Watts,
+    pub(crate) high: Watts,
     /// The one after them has this cap, and all others what the run has.
-    pub between: Watts,
+    pub(crate) between: Watts,
 }
 
 /// Power divided among the first processors of a crew.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Divided {
+pub(crate) struct Divided {
     /// Those that get some.
-    pub crew: Crew,
+    pub(crate) crew: Crew,
     /// Their caps.
-    pub levels: Levels,
+    pub(crate) levels: Levels,
 }
 
 /// The steps that get power.
@@ -82,23 +82,23 @@ struct Own {
 
 impl Crew {
     /// So many of each run, in the order of the runs.
-    pub fn new(members: Vec<OfRun>) -> Self {
+    pub(crate) fn new(members: Vec<OfRun>) -> Self {
         debug_assert!(members.windows(2).all(|pair| pair[0].run < pair[1].run));
         Crew { members }
     }
 
     /// How many of which runs.
-    pub fn members(&self) -> &[OfRun] {
+    pub(crate) fn members(&self) -> &[OfRun] {
         &self.members
     }
 
     /// How many processors.
-    pub fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.members.iter().map(|of_run| of_run.count).sum()
     }
 
     /// The first so many of them, or all.
-    pub fn first(&self, count: u32) -> Self {
+    pub(crate) fn first(&self, count: u32) -> Self {
         let mut left = count;
         let members = self.members.iter().map_while(|of_run| {
             let count = of_run.count.min(left);
@@ -114,17 +114,17 @@ impl Crew {
     }
 
     /// The least that they can be held at together.
-    pub fn least(&self, kin: &Kin) -> Watts {
+    pub(crate) fn least(&self, kin: &Kin) -> Watts {
         Watts::from_milliwatts(self.sum(kin, |curve| curve.least().milliwatts()))
     }
 
     /// What they draw together without caps.
-    pub fn most(&self, kin: &Kin) -> Watts {
+    pub(crate) fn most(&self, kin: &Kin) -> Watts {
         Watts::from_milliwatts(self.sum(kin, |curve| curve.most().milliwatts()))
     }
 
     /// All at the lowest cap.
-    pub fn at_least(&self, kin: &Kin) -> Levels {
+    pub(crate) fn at_least(&self, kin: &Kin) -> Levels {
         self.all_at(kin, Curve::least)
     }
 
@@ -134,7 +134,7 @@ impl Crew {
     }
 
     /// All caps together.
-    pub fn total(&self, levels: &Levels) -> Watts {
+    pub(crate) fn total(&self, levels: &Levels) -> Watts {
         let caps = self.members.iter().zip(&levels.caps);
         let all: u64 = caps.map(|(one, cap)| cap.milliwatts() * u64::from(one.count)).sum();
         let more = levels.split.map_or(0, |split| {
@@ -207,12 +207,12 @@ impl Crew {
     }
 
     /// All of them run, and each gets a cap; none if there is too little for that.
-    pub fn retune(&self, kin: &Kin, budget: Watts) -> Option<Levels> {
+    pub(crate) fn retune(&self, kin: &Kin, budget: Watts) -> Option<Levels> {
         Feed::new(self.clone(), kin).retune(kin, budget)
     }
 
     /// As many of them as are fastest together, the first ones.
-    pub fn tune(&self, kin: &Kin, budget: Watts) -> Option<Divided> {
+    pub(crate) fn tune(&self, kin: &Kin, budget: Watts) -> Option<Divided> {
         let mut left = budget.milliwatts();
         let mut running = Vec::with_capacity(self.members.len());
         for one in &self.members {
@@ -263,7 +263,7 @@ impl Crew {
 
 /// What is needed to divide power among a given crew again and again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Feed {
+pub(crate) struct Feed {
     crew: Crew,
     least: u64,
     /// How fast they are at the lowest caps.
@@ -278,7 +278,7 @@ pub struct Feed {
 
 impl Feed {
     /// For this crew.
-    pub fn new(crew: Crew, kin: &Kin) -> Self {
+    pub(crate) fn new(crew: Crew, kin: &Kin) -> Self {
         let steps = crew.steps(kin);
         let (mut power, mut speed) = (0, 0);
         let up_to = steps.iter().map(|own| {
@@ -301,12 +301,12 @@ impl Feed {
     }
 
     /// The processors.
-    pub fn crew(&self) -> &Crew {
+    pub(crate) fn crew(&self) -> &Crew {
         &self.crew
     }
 
     /// All of them run, and each gets a cap; none if there is too little for that.
-    pub fn retune(&self, kin: &Kin, budget: Watts) -> Option<Levels> {
+    pub(crate) fn retune(&self, kin: &Kin, budget: Watts) -> Option<Levels> {
         let room = budget.milliwatts().checked_sub(self.least).filter(|_| self.count > 0)?;
         let all = self.up_to.last().copied().unwrap_or((0, 0));
         let (fed, ips) = if all.0 < room {

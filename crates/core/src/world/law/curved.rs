@@ -9,7 +9,7 @@ use crate::world::{Ask, Conditions, Factor, Law, Pace};
 
 /// Which processor is meant, where nobody knows which a job has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub(crate) enum Which {
     /// One like the mean of all.
     Middle,
     /// As slow as the slowest of all, and drawing as much as the one that draws most.
@@ -18,7 +18,7 @@ pub enum Which {
 
 /// One application on processors that were measured.
 #[derive(Clone, Debug)]
-pub struct Curved {
+pub(crate) struct Curved {
     processors: Arc<Processors>,
     application: usize,
     which: Which,
@@ -30,7 +30,7 @@ pub struct Curved {
 
 impl Curved {
     /// An application by its place, on nodes whose highest cap is this.
-    pub fn new(processors: Arc<Processors>, application: usize, highest: Watts) -> Self {
+    pub(crate) fn new(processors: Arc<Processors>, application: usize, highest: Watts) -> Self {
         let curves = &processors.applications()[application].curves;
         let peaks: f64 = curves.iter().map(|curve| curve.peak().billions()).sum();
         let full = peaks / curves.len().max(1) as f64;
@@ -38,12 +38,12 @@ impl Curved {
     }
 
     /// The same of another processor.
-    pub fn on(&self, which: Which) -> Self {
+    pub(crate) fn on(&self, which: Which) -> Self {
         Curved { which, ..self.clone() }
     }
 
     /// The processors.
-    pub fn processors(&self) -> &Processors {
+    pub(crate) fn processors(&self) -> &Processors {
         &self.processors
     }
 

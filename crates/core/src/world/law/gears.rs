@@ -17,12 +17,12 @@ struct Gear {
 
 /// The speeds of a node: a cap allows the fastest one that draws no more.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gears(Vec<Gear>);
+pub(crate) struct Gears(Vec<Gear>);
 
 impl Gears {
     /// The gears of a gearbox. Their draws are those of the capped part of a node alone, which draws so much in
     /// the top gear.
-    pub fn of(gearbox: &Gearbox, part: Watts) -> Self {
+    pub(crate) fn of(gearbox: &Gearbox, part: Watts) -> Self {
         let gear = |gear: &crate::machine::Gear| Gear {
             share: gearbox.relative_power(*gear, part),
             slowness: ((gearbox.slowdown(*gear) - 1.0) * (1u64 << 32) as f64).round() as u64,

@@ -9,7 +9,7 @@ const WATTS: f64 = 60.0;
 
 /// An application that scales and answers to power as PASS says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pass {
+pub(crate) struct Pass {
     throttling: Throttling,
     /// The average parallelism, as a multiple of the nodes asked for, and its variation.
     parallelism: f64,
@@ -18,7 +18,7 @@ pub struct Pass {
 
 impl Pass {
     /// One of PARM's applications that scales like this.
-    pub fn of(application: &Application, parallelism: f64, variation: f64) -> Self {
+    pub(crate) fn of(application: &Application, parallelism: f64, variation: f64) -> Self {
         Pass { throttling: application.throttling(), parallelism, variation }
     }
 }

@@ -24,7 +24,7 @@ const GRAIN: f64 = 4096.0;
 
 /// What a closed form says of an application somewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// How long it takes, in any unit.
     pub time: f64,
     /// What the capped part of a node draws, as a share of the highest cap.
@@ -34,7 +34,7 @@ pub struct Sample {
 /// What a law may not be.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{what} at {size} times the nodes asked for under {share} of the highest cap")]
-pub struct NotALaw {
+pub(crate) struct NotALaw {
     what: &'static str,
     size: f64,
     share: f64,
@@ -42,7 +42,7 @@ pub struct NotALaw {
 
 /// A grid of samples.
 #[derive(Clone, PartialEq)]
-pub struct Sampled {
+pub(crate) struct Sampled {
     /// By size and cap: how many node-hours a job takes for each that it takes as it was asked for. That
     /// is nearly the same for all sizes, where times are not.
     node_time: Vec<f64>,
@@ -62,7 +62,7 @@ impl Sampled {
     /// # Errors
     ///
     /// If a time is not a number above zero, or a draw is none or above the cap.
-    pub fn of(form: impl Fn(f64, f64) -> Sample) -> Result<Self, NotALaw> {
+    pub(crate) fn of(form: impl Fn(f64, f64) -> Sample) -> Result<Self, NotALaw> {
         let reference = form(1.0, 1.0).time;
         let (mut node_time, mut draw) = (Vec::new(), Vec::new());
         for size in SIZES {

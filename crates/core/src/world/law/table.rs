@@ -103,7 +103,7 @@ impl Table {
     }
 
     /// The profile it was made from.
-    pub fn profile(&self) -> &Profile {
+    pub(crate) fn profile(&self) -> &Profile {
         &self.profile
     }
 
@@ -114,7 +114,7 @@ impl Table {
 
     /// The numbers of cores that are known on this many nodes, from the most to the fewest; the first is what a
     /// job uses that may use all of them.
-    pub fn cores(&self, nodes: u32) -> Vec<u32> {
+    pub(crate) fn cores(&self, nodes: u32) -> Vec<u32> {
         let spanning = |nodes: u32| {
             let columns = self.columns.iter().rev().filter(move |column| column.spans(nodes));
             columns.map(|column| column.cores).collect::<Vec<u32>>()
@@ -124,7 +124,7 @@ impl Table {
     }
 
     /// The cores that a job uses on so many nodes that may use all of them.
-    pub fn full_cores(&self, nodes: u32) -> u32 {
+    pub(crate) fn full_cores(&self, nodes: u32) -> u32 {
         // Asked for at every start: nothing is allocated.
         let most = |nodes: u32| self.columns.iter().rev().find(|column| column.spans(nodes));
         let column = most(nodes).or_else(|| most(self.nearest(nodes)));

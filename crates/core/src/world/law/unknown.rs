@@ -5,7 +5,7 @@ use crate::world::{Ask, Conditions, Factor, Law, Pace};
 
 /// An application that nobody has described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unknown;
+pub(crate) struct Unknown;
 
 impl Law for Unknown {
     fn pace(&self, ask: Ask, at: Conditions) -> Option<Pace> {

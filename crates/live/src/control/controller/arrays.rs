@@ -123,12 +123,12 @@ impl Controller {
     }
 
     /// Whether a job waits because the limit of its array is reached.
-    pub fn waits_for_place(&self, entry: &Entry) -> bool {
+    pub(crate) fn waits_for_place(&self, entry: &Entry) -> bool {
         entry.array.is_some_and(|element| self.arrays.waits(element, entry.number))
     }
 
     /// Elements of an array that are not over.
-    pub fn elements(&self, array: u64) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn elements(&self, array: u64) -> impl Iterator<Item = &Entry> {
         self.arrays.present(array).filter_map(|number| self.jobs.get(&number))
     }
 

@@ -12,7 +12,7 @@ use busbar_core::units::{Instant, Watts};
 impl Controller {
     /// Takes in a job that has come through the engine, and returns its number. One that runs already counts from now on,
     /// whatever the budget says.
-    pub fn arrived(&mut self, now: Instant, arrival: Arrival) -> Result<u64, Refusal> {
+    pub(crate) fn arrived(&mut self, now: Instant, arrival: Arrival) -> Result<u64, Refusal> {
         let Arrival { handle, owner, request, running } = arrival;
         if let Some(known) = self.by_handle.get(&handle) {
             return Ok(*known);
@@ -110,7 +110,7 @@ impl Controller {
     }
 
     /// A job that waited is gone from the engine's queue.
-    pub fn gone(&mut self, now: Instant, handle: &str) {
+    pub(crate) fn gone(&mut self, now: Instant, handle: &str) {
         let Some(&number) = self.by_handle.get(handle) else { return };
         if self.jobs.get(&number).is_some_and(|entry| entry.phase == Phase::Waiting) {
             self.never_runs(now, number, EndReason::Cancelled, None);
@@ -118,7 +118,7 @@ impl Controller {
     }
 
     /// The present jobs that came through the engine, with how it knows them, and the attempts of those that run.
-    pub fn handles(&self) -> Vec<(Attempt, String)> {
+    pub(crate) fn handles(&self) -> Vec<(Attempt, String)> {
         let known = |entry: &Entry| {
             let (attempt, handle) = entry.in_engine()?;
             let number = if entry.run().is_some() { attempt.number } else { 0 };

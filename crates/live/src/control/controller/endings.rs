@@ -16,7 +16,7 @@ impl Controller {
 
     /// Records that an attempt ended some time ago, while nobody looked. It is charged until then. Anything but the job's
     /// current attempt is ignored.
-    pub fn has_ended(&mut self, now: Instant, attempt: Attempt, end: End, ago: Span) {
+    pub(crate) fn has_ended(&mut self, now: Instant, attempt: Attempt, end: End, ago: Span) {
         let Some(entry) = self.jobs.get(&attempt.job) else {
             self.unwritten.acts.push(Act::Forget { attempt });
             return;
@@ -157,7 +157,7 @@ impl Controller {
     }
 
     /// Records that the engine ends an attempt at its time limit.
-    pub fn out_of_time(&mut self, now: Instant, attempt: Attempt) {
+    pub(crate) fn out_of_time(&mut self, now: Instant, attempt: Attempt) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
         let is_this = entry.attempts == attempt.number;
         let Some(run) = entry.run_mut().filter(|run| is_this && run.ending.is_none()) else {

@@ -8,7 +8,7 @@ use busbar_core::units::Instant;
 impl Controller {
     /// Takes in the state of a node. A job that runs there goes on, and counts as before.
     /// `name` is what people call it.
-    pub fn node_changed(
+    pub(crate) fn node_changed(
         &mut self,
         now: Instant,
         node: u32,
@@ -39,7 +39,7 @@ impl Controller {
     }
 
     /// Records what a job that is over was measured to consume.
-    pub fn consumed(&mut self, now: Instant, job: u64, consumption: &Consumption) {
+    pub(crate) fn consumed(&mut self, now: Instant, job: u64, consumption: &Consumption) {
         let &Consumption { energy, power, is_emulated, .. } = consumption;
         self.note(now, EventKind::Consumed { job, energy, power, emulated: is_emulated });
     }
@@ -52,7 +52,7 @@ impl Controller {
     }
 
     /// The state of a node.
-    pub fn node_state(&self, node: u32) -> NodeState {
+    pub(crate) fn node_state(&self, node: u32) -> NodeState {
         let switched = self.switched.get(&node).copied().map(NodeState::of_switched);
         switched.or_else(|| self.nodes.get(&node).cloned()).unwrap_or_default()
     }

@@ -90,7 +90,7 @@ pub enum Act {
 
 impl Act {
     /// The attempt that it is about, if it is about one.
-    pub fn attempt(&self) -> Option<Attempt> {
+    pub(crate) fn attempt(&self) -> Option<Attempt> {
         match self {
             Act::Start { attempt, .. }
             | Act::Set { attempt, .. }
@@ -103,7 +103,7 @@ impl Act {
     }
 
     /// Whether it frees power or nodes, which others may have been given since.
-    pub fn frees(&self) -> bool {
+    pub(crate) fn frees(&self) -> bool {
         match self {
             Act::Set { allotment, before: Previous { allotment: before, .. }, .. } => {
                 allotment.power < before.power || !has_all_nodes(allotment, before)
@@ -119,7 +119,7 @@ impl Act {
     }
 
     /// Takes over what a later act gives the same job, if that is less on no other nodes; returns whether it did.
-    pub fn is_lowered_by(&mut self, later: &Act) -> bool {
+    pub(crate) fn is_lowered_by(&mut self, later: &Act) -> bool {
         let Act::Set { allotment: less, .. } = later else { return false };
         let (Act::Start { allotment, .. } | Act::Set { allotment, .. }) = self else {
             return false;
@@ -139,7 +139,7 @@ impl Act {
     }
 
     /// Whether it takes power or nodes, which others may have to free first.
-    pub fn takes(&self) -> bool {
+    pub(crate) fn takes(&self) -> bool {
         match self {
             Act::Set { allotment, before: Previous { allotment: before, .. }, .. } => {
                 allotment.power > before.power || !has_all_nodes(before, allotment)
@@ -152,7 +152,7 @@ impl Act {
     }
 
     /// Whether it lets a job go on.
-    pub fn resumes(&self) -> bool {
+    pub(crate) fn resumes(&self) -> bool {
         matches!(self, Act::ResumeAgain { .. } | Act::Signal { signal: Signal::Resume, .. })
     }
 }
@@ -216,19 +216,19 @@ impl Controller {
     }
 
     /// Records a message to the operator.
-    pub fn notice(&mut self, now: Instant, text: String) {
+    pub(crate) fn notice(&mut self, now: Instant, text: String) {
         self.note(now, EventKind::Notice { text });
     }
 
     /// Records that a daemon has started.
-    pub fn began(&mut self, now: Instant) {
+    pub(crate) fn began(&mut self, now: Instant) {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let policy = self.setup.decider.spec().to_string();
         self.note(now, EventKind::Began { version, policy });
     }
 
     /// Records that the daemon has stopped.
-    pub fn stopped(&mut self, now: Instant) {
+    pub(crate) fn stopped(&mut self, now: Instant) {
         self.note(now, EventKind::Stopped);
     }
 
@@ -256,7 +256,7 @@ impl Controller {
     }
 
     /// Whether there is nothing to be written or done.
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         let Unwritten {
             submitted,
             elements,

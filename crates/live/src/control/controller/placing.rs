@@ -30,12 +30,12 @@ pub(super) struct Room {
 
 impl Controller {
     /// Says whether the engine chooses the nodes of jobs where the policy does not.
-    pub fn let_engine_choose(&mut self, chooses: bool) {
+    pub(crate) fn let_engine_choose(&mut self, chooses: bool) {
         self.engine_chooses_nodes = chooses;
     }
 
     /// The engine has chosen the nodes of an attempt. Returns whether that is news, and was taken in.
-    pub fn placed(&mut self, now: Instant, attempt: Attempt, nodes: &[u32]) -> bool {
+    pub(crate) fn placed(&mut self, now: Instant, attempt: Attempt, nodes: &[u32]) -> bool {
         let Some(entry) = self.jobs.get(&attempt.job) else { return false };
         let is_meant = |run: &&Run| run.unplaced && entry.attempts == attempt.number;
         let Some(run) = entry.run().filter(is_meant).filter(|_| !nodes.is_empty()) else {
@@ -182,7 +182,7 @@ impl Controller {
     }
 
     /// An attempt has not begun, because the engine has no nodes for it now. The job waits beside the queue.
-    pub fn set_aside(&mut self, now: Instant, attempt: Attempt, reason: String) {
+    pub(crate) fn set_aside(&mut self, now: Instant, attempt: Attempt, reason: String) {
         self.never_started(now, attempt, &reason, false);
         let waits = |entry: &&Entry| entry.phase == Phase::Waiting && entry.attempt() == attempt;
         if self.jobs.get(&attempt.job).filter(waits).is_some() {
@@ -193,7 +193,7 @@ impl Controller {
     }
 
     /// The engine may have nodes now for a job that was set aside.
-    pub fn offered(&mut self, handle: &str) {
+    pub(crate) fn offered(&mut self, handle: &str) {
         if let Some(number) = self.by_handle.get(handle).copied()
             && self.aside.remove(&number).is_some()
         {

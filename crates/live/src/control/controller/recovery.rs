@@ -39,14 +39,14 @@ impl Controller {
     }
 
     /// Whether an attempt is running according to the store.
-    pub fn is_running_attempt(&self, attempt: Attempt) -> bool {
+    pub(crate) fn is_running_attempt(&self, attempt: Attempt) -> bool {
         let entry = self.jobs.get(&attempt.job).filter(|entry| entry.run().is_some());
         entry.is_some_and(|entry| entry.attempt() == attempt)
     }
 
     /// What an attempt may have: its present settings, and those before as long as the last change is not confirmed. Nothing if
     /// its nodes are not known.
-    pub fn may_have(&self, attempt: Attempt) -> Vec<Allotment> {
+    pub(crate) fn may_have(&self, attempt: Attempt) -> Vec<Allotment> {
         let Some(run) = self.run_of(attempt.job).filter(|run| !run.unplaced) else {
             return Vec::new();
         };
@@ -55,7 +55,7 @@ impl Controller {
     }
 
     /// Takes in what the engine found out about an attempt after a restart.
-    pub fn found(&mut self, now: Instant, attempt: Attempt, found: Found) {
+    pub(crate) fn found(&mut self, now: Instant, attempt: Attempt, found: Found) {
         match found {
             Found::Running => (),
             Found::Ended { end, ago } => self.has_ended(now, attempt, end, ago),
@@ -69,7 +69,7 @@ impl Controller {
     /// Sends the current settings of all running jobs and of nodes that are being switched to the engine again, since a
     /// daemon may have died between writing and applying them. Settings that reduce power come first, then those
     /// that were confirmed.
-    pub fn resend_settings(&mut self) {
+    pub(crate) fn resend_settings(&mut self) {
         let (mut less, mut same, mut more) = (Vec::new(), Vec::new(), Vec::new());
         let (mut stops, mut goes_on, mut asked) = (Vec::new(), Vec::new(), Vec::new());
         for number in &self.running {
@@ -99,7 +99,7 @@ impl Controller {
     }
 
     /// Records that the engine has applied the last change, or that the attempt is over.
-    pub fn confirmed(&mut self, attempt: Attempt, allotment: &Allotment) {
+    pub(crate) fn confirmed(&mut self, attempt: Attempt, allotment: &Allotment) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
         let Phase::Running(run) = &mut entry.phase else { return };
         if entry.attempts != attempt.number {
@@ -121,7 +121,7 @@ impl Controller {
 
     /// Records that a change of a job failed, or may have failed if that is not clear. It is tried again later, a
     /// limited number of times before the last resort acts.
-    pub fn failed(&mut self, now: Instant, attempt: Attempt, is_unclear: bool) {
+    pub(crate) fn failed(&mut self, now: Instant, attempt: Attempt, is_unclear: bool) {
         let failure = self.failures.entry(attempt.job).or_default();
         failure.tries += 1;
         failure.again = Some(now + BETWEEN_TRIES);
@@ -129,13 +129,13 @@ impl Controller {
     }
 
     /// Records that a job could not be resumed. It counts as one that runs, and is told again.
-    pub fn not_resumed(&mut self, now: Instant, attempt: Attempt) {
+    pub(crate) fn not_resumed(&mut self, now: Instant, attempt: Attempt) {
         self.failed(now, attempt, false);
         self.failures.entry(attempt.job).or_default().is_stopped = true;
     }
 
     /// Records that the engine has resumed a job.
-    pub fn resumed(&mut self, attempt: Attempt) {
+    pub(crate) fn resumed(&mut self, attempt: Attempt) {
         let Some(failure) = self.failures.get_mut(&attempt.job) else { return };
         failure.is_stopped = false;
         if failure.again.is_none() && !failure.is_unclear {
@@ -144,7 +144,7 @@ impl Controller {
     }
 
     /// Records that a job could not be suspended, as far as is known: it runs on, and counts with what it has.
-    pub fn not_suspended(&mut self, now: Instant, attempt: Attempt) {
+    pub(crate) fn not_suspended(&mut self, now: Instant, attempt: Attempt) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
         let is_this = entry.attempts == attempt.number;
         let Some(run) = entry.run_mut().filter(|run| is_this && run.suspended) else { return };
@@ -213,7 +213,13 @@ impl Controller {
 
     /// Records that an attempt did not begin and never will. The job waits again, or is held if a
     /// person should look at it first.
-    pub fn never_started(&mut self, now: Instant, attempt: Attempt, reason: &str, hold: bool) {
+    pub(crate) fn never_started(
+        &mut self,
+        now: Instant,
+        attempt: Attempt,
+        reason: &str,
+        hold: bool,
+    ) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
         let Some(&Run { ending, start, .. }) = entry.run() else { return };
         if entry.attempts != attempt.number {
@@ -249,7 +255,7 @@ impl Controller {
 
     /// Reverts acts that were not carried out because an earlier act failed that should have freed
     /// power.
-    pub fn undo(&mut self, now: Instant, undone: &[&Act], reason: &str) {
+    pub(crate) fn undo(&mut self, now: Instant, undone: &[&Act], reason: &str) {
         // In reverse order: one job may have been changed twice.
         for act in undone.iter().rev() {
             match act {

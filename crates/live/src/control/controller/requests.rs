@@ -126,13 +126,13 @@ impl Controller {
     }
 
     /// Why an accepted job cannot be queued at present, if so.
-    pub fn remark(&self, number: u64) -> Option<&str> {
+    pub(crate) fn remark(&self, number: u64) -> Option<&str> {
         let aside = self.aside.get(&number).map(String::as_str);
         self.stuck.get(&number).copied().or(aside)
     }
 
     /// A remark for the user who submitted a job, to be read after its number.
-    pub fn advice(&self, number: u64) -> Option<String> {
+    pub(crate) fn advice(&self, number: u64) -> Option<String> {
         // All elements of an array are alike.
         let number = self.arrays.present(number).next().unwrap_or(number);
         let waits = self.remark(number);
@@ -142,7 +142,7 @@ impl Controller {
     }
 
     /// Checks a job's request.
-    pub fn check_request(&self, request: &JobRequest) -> Result<(), Refusal> {
+    pub(crate) fn check_request(&self, request: &JobRequest) -> Result<(), Refusal> {
         let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
         if request.name.len() > LONGEST_NAME || request.name.chars().any(char::is_control) {
             return malformed("a job's name may have at most 200 bytes, and no control characters");
@@ -257,7 +257,12 @@ impl Controller {
     }
 
     /// Cancels a job or an array, whether it waits or runs.
-    pub fn cancel(&mut self, now: Instant, who: Requester, number: u64) -> Result<(), Refusal> {
+    pub(crate) fn cancel(
+        &mut self,
+        now: Instant,
+        who: Requester,
+        number: u64,
+    ) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
             let by = who.user();
             match controller.authorised(who, number)?.phase {
@@ -270,7 +275,12 @@ impl Controller {
     }
 
     /// Holds a job until it is released; of an array, all elements that wait.
-    pub fn hold(&mut self, now: Instant, who: Requester, number: u64) -> Result<(), Refusal> {
+    pub(crate) fn hold(
+        &mut self,
+        now: Instant,
+        who: Requester,
+        number: u64,
+    ) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
             if !matches!(controller.authorised(who, number)?.phase, Phase::Waiting) {
                 let message = format!("job {number} is running; only waiting jobs can be held");
@@ -309,7 +319,7 @@ impl Controller {
     }
 
     /// Records the budget that an operator set; `None` if the configured one applies again.
-    pub fn write_budget(&mut self, text: Option<String>) {
+    pub(crate) fn write_budget(&mut self, text: Option<String>) {
         self.unwritten.budget = Some(text);
     }
 }

@@ -59,7 +59,7 @@ impl Controller {
 
     /// The engine says that a node is off, or ready for jobs. What nobody waits for is of no use, except that a node that
     /// was off is on: then it draws more.
-    pub fn switched(&mut self, now: Instant, node: u32, name: Option<String>, to: Power) {
+    pub(crate) fn switched(&mut self, now: Instant, node: u32, name: Option<String>, to: Power) {
         let state = match (self.switched.get(&node), to) {
             (Some(SwitchState::Stopping), Power::Off) => Some(SwitchState::Off),
             (Some(SwitchState::Starting | SwitchState::Off), Power::On) => None,
@@ -98,7 +98,7 @@ impl Controller {
     }
 
     /// Whether a node is still to be switched so. What was decided otherwise since is not asked for.
-    pub fn is_to_be(&self, node: u32, to: Power) -> bool {
+    pub(crate) fn is_to_be(&self, node: u32, to: Power) -> bool {
         let state = match to {
             Power::Off => SwitchState::Stopping,
             Power::On => SwitchState::Starting,
@@ -107,7 +107,7 @@ impl Controller {
     }
 
     /// The engine cannot switch nodes, so that all of them are on.
-    pub fn all_nodes_are_on(&mut self, now: Instant) {
+    pub(crate) fn all_nodes_are_on(&mut self, now: Instant) {
         let nodes: Vec<u32> = self.switched.keys().copied().collect();
         for node in nodes {
             self.set_switched(now, node, None, None);
@@ -140,7 +140,7 @@ impl Controller {
     }
 
     /// Where a node is that is not on.
-    pub fn node_switched(&self, node: u32) -> Option<SwitchState> {
+    pub(crate) fn node_switched(&self, node: u32) -> Option<SwitchState> {
         self.switched.get(&node).copied()
     }
 

@@ -17,7 +17,7 @@ const MOST: usize = 4;
 
 /// Tells a forecast when to stop.
 #[derive(Clone, Debug)]
-pub struct Cancellation {
+pub(crate) struct Cancellation {
     gone: ClientGone,
     begun: Moment,
     most: Duration,
@@ -25,12 +25,12 @@ pub struct Cancellation {
 
 impl Cancellation {
     /// A time limit that starts now.
-    pub fn for_at_most(most: Span, gone: ClientGone) -> Self {
+    pub(crate) fn for_at_most(most: Span, gone: ClientGone) -> Self {
         Cancellation { gone, begun: Moment::now(), most: Duration::from_millis(most.millis()) }
     }
 
     /// An error if the forecast must stop.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.gone.is_set() {
             return Err(stopping());
         }

@@ -18,7 +18,7 @@ use crate::job::Attempt;
 
 /// The place where control groups of attempts are created.
 #[derive(Clone, Debug)]
-pub struct Groups {
+pub(crate) struct Groups {
     base: PathBuf,
     /// The daemon's process, which makes the names unique.
     maker: Process,
@@ -28,7 +28,7 @@ pub struct Groups {
 
 impl Groups {
     /// The place where this process may create groups for the attempts in a folder; `None` if it may not.
-    pub fn find(folder: &Path) -> Option<Self> {
+    pub(crate) fn find(folder: &Path) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         // A running systemd owns all groups that it has not delegated.
@@ -45,7 +45,7 @@ impl Groups {
     }
 
     /// The parent group.
-    pub fn base(&self) -> &Path {
+    pub(crate) fn base(&self) -> &Path {
         &self.base
     }
 

@@ -15,16 +15,16 @@ use serde::{Deserialize, Serialize};
 
 /// The umask of jobs, and their resource limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inheritance {
+pub(crate) struct Inheritance {
     /// Permissions that new files do not get.
-    pub umask: Umask,
+    pub(crate) umask: Umask,
     /// All resource limits, by name.
-    pub ulimits: BTreeMap<Ulimit, Bounds>,
+    pub(crate) ulimits: BTreeMap<Ulimit, Bounds>,
 }
 
 impl Inheritance {
     /// The kernel's default limits, except for those given.
-    pub fn new(umask: Umask, given: &BTreeMap<Ulimit, Bounds>) -> Self {
+    pub(crate) fn new(umask: Umask, given: &BTreeMap<Ulimit, Bounds>) -> Self {
         let mut ulimits: BTreeMap<_, _> =
             Ulimit::ALL.iter().map(|ulimit| (*ulimit, ulimit.usual())).collect();
         ulimits.extend(given);
@@ -55,7 +55,7 @@ impl Default for Inheritance {
 
 /// Permissions that new files do not get, written in octal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Umask(pub u32);
+pub(crate) struct Umask(pub u32);
 
 impl Default for Umask {
     fn default() -> Self {
@@ -189,11 +189,11 @@ impl From<Ulimit> for Resource {
 
 /// A soft and a hard limit; `None` is without a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// The soft limit, which is enforced.
-    pub soft: Option<u64>,
+    soft: Option<u64>,
     /// The hard limit, up to which the soft one may be raised.
-    pub hard: Option<u64>,
+    hard: Option<u64>,
 }
 
 impl Bounds {

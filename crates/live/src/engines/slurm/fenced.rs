@@ -10,14 +10,14 @@ use busbar_slurm::version::Version;
 use crate::store::Lease;
 
 /// A cluster with the lease that is looked at before each change. Slurm cannot tell two daemons apart.
-pub struct Fenced<C> {
+pub(crate) struct Fenced<C> {
     cluster: C,
     lease: Lease,
 }
 
 impl<C> Fenced<C> {
     /// A cluster for whoever has this lease.
-    pub fn new(cluster: C, lease: Lease) -> Self {
+    pub(crate) fn new(cluster: C, lease: Lease) -> Self {
         Fenced { cluster, lease }
     }
 

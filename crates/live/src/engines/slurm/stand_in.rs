@@ -20,30 +20,30 @@ const ROUNDS: u32 = 5;
 
 /// What stands in for a daemon.
 #[derive(Clone, Debug)]
-pub struct StandInTerms {
+pub(crate) struct StandInTerms {
     /// The partitions that are Busbar's; all if none is named.
-    pub partitions: Vec<String>,
+    pub(crate) partitions: Vec<String>,
     /// The licence that stands for watts.
-    pub licence: String,
+    pub(crate) licence: String,
     /// What a node can draw at most, in whole watts.
-    pub node_watts: u64,
+    pub(crate) node_watts: u64,
     /// The file that says what the plug-in does.
-    pub switch: PathBuf,
+    pub(crate) switch: PathBuf,
 }
 
 /// What was done in one pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
+pub(crate) struct Passed {
     /// Jobs that run and count from now on.
-    pub counted: usize,
+    pub(crate) counted: usize,
     /// Jobs that Slurm may start from now on.
-    pub released: usize,
+    pub(crate) released: usize,
     /// What else there is to say.
-    pub notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 /// Stands in for a daemon.
-pub struct StandIn {
+pub(crate) struct StandIn {
     terms: StandInTerms,
     reserved: Reserved,
     has_budget: bool,
@@ -51,14 +51,14 @@ pub struct StandIn {
 
 impl StandIn {
     /// Nothing is done before the first [pass](Self::pass).
-    pub fn new(terms: StandInTerms) -> Self {
+    pub(crate) fn new(terms: StandInTerms) -> Self {
         let reserved = Reserved::new(terms.licence.clone());
         StandIn { terms, reserved, has_budget: false }
     }
 
     /// Lets Slurm go on by itself, and counts what it has started. To be repeated now and then: jobs may have come that the plug-in
     /// has held a moment before it was switched over.
-    pub fn pass(&mut self, cluster: &dyn Cluster) -> Result<Passed, SlurmError> {
+    pub(crate) fn pass(&mut self, cluster: &dyn Cluster) -> Result<Passed, SlurmError> {
         let mut passed = Passed::default();
         let switch = Switch::read(&self.terms.switch);
         if switch == Switch::Off {

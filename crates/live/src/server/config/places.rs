@@ -46,7 +46,7 @@ impl Environment {
 
     /// The default state folder: `/var/lib` for root, the user's state folder for others, or the
     /// current folder for users without a home.
-    pub fn default_state(&self) -> PathBuf {
+    pub(crate) fn default_state(&self) -> PathBuf {
         if self.user == 0 {
             return "/var/lib/busbar".into();
         }
@@ -56,7 +56,7 @@ impl Environment {
     }
 
     /// The default socket of a daemon with this state folder.
-    pub fn default_socket(&self, state: &Path) -> PathBuf {
+    pub(crate) fn default_socket(&self, state: &Path) -> PathBuf {
         match (&self.socket, &self.runtime) {
             (Some(socket), _) => socket.clone(),
             _ if self.user == 0 => "/run/busbar/socket".into(),
@@ -67,7 +67,7 @@ impl Environment {
 
     /// The configuration file that is read if none is named: `$BUSBAR_CONFIG`, or else the file of
     /// root or of the user if it exists.
-    pub fn default_file(&self) -> Option<PathBuf> {
+    pub(crate) fn default_file(&self) -> Option<PathBuf> {
         self.config.clone().or_else(|| self.own_file().filter(|path| path.exists()))
     }
 

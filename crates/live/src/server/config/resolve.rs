@@ -43,7 +43,7 @@ impl Config {
 
     /// The same where the budget also feeds nodes that are not the daemon's, so many. They count with their highest draw
     /// at all times.
-    pub fn resolve_beside(&self, others: u32) -> Result<Resolved, ConfigError> {
+    pub(crate) fn resolve_beside(&self, others: u32) -> Result<Resolved, ConfigError> {
         let mut said =
             Machine::from_text(&self.machine).map_err(|why| self.source.error("machine", why))?;
         if said.feeds.is_some() {
@@ -91,7 +91,7 @@ impl Config {
 
     /// Refuses to take over from a daemon of which a command may still be carried out afterwards. Who leads looks before each
     /// command whether it does, and another daemon waits for half as long again as it may go without looking.
-    pub fn check_takeover(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check_takeover(&self) -> Result<(), ConfigError> {
         let (within, takeover) = (self.slurm.within, self.takeover);
         if self.engine.kind != EngineKind::Slurm || 2 * within.millis() <= takeover.millis() {
             return Ok(());
@@ -106,7 +106,7 @@ impl Config {
     }
 
     /// Refuses to guard a cluster whose jobs are to wait.
-    pub fn check_guard(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check_guard(&self) -> Result<(), ConfigError> {
         if self.engine.kind == EngineKind::Slurm && self.slurm.fail == Fail::Admit {
             return self.check_takeover();
         }
@@ -167,7 +167,7 @@ impl Config {
     }
 
     /// Checks whether Slurm's nodes are those of the machine and those that have agents.
-    pub fn check_nodes(&self, names: &[String], nodes: usize) -> Result<(), String> {
+    pub(crate) fn check_nodes(&self, names: &[String], nodes: usize) -> Result<(), String> {
         if names.len() != nodes {
             return Err(format!(
                 "Slurm has {} nodes, and the machine {nodes}; name the nodes (slurm.nodes), or describe their \
@@ -195,7 +195,7 @@ impl Config {
     }
 
     /// The database of profiles, if they are not those of a synthetic set.
-    pub fn profile_database(&self) -> Option<PathBuf> {
+    pub(crate) fn profile_database(&self) -> Option<PathBuf> {
         self.profiles.as_ref().filter(|name| name.parse::<Preset>().is_err()).map(PathBuf::from)
     }
 

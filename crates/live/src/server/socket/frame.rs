@@ -72,7 +72,7 @@ impl Lines {
     }
 
     /// Whether there is an incomplete line.
-    pub fn is_begun(&self) -> bool {
+    pub(crate) fn is_begun(&self) -> bool {
         !self.bytes.is_empty()
     }
 }

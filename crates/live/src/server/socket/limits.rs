@@ -9,7 +9,7 @@ pub struct Operators(Arc<RwLock<Vec<u32>>>);
 
 impl Operators {
     /// Replaces the list.
-    pub fn set(&self, users: Vec<u32>) {
+    pub(crate) fn set(&self, users: Vec<u32>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = users;
     }
 

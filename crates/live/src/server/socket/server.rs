@@ -132,14 +132,15 @@ impl Server {
 
     /// Listens again if the socket's file was removed; returns whether that was so. The folder is
     /// created again only if `may_make_folder`. Open connections are not affected.
-    pub fn restore(&mut self, may_make_folder: bool) -> Result<bool, BindError> {
+    pub(crate) fn restore(&mut self, may_make_folder: bool) -> Result<bool, BindError> {
         let Some(listener) = self.file.restore(may_make_folder)? else { return Ok(false) };
         self.accept(listener).map_err(|source| self.file.failed("listen again on", source))?;
         Ok(true)
     }
 
     /// The number of open connections.
-    pub fn connections(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn connections(&self) -> usize {
         self.shared.open().seats.len()
     }
 

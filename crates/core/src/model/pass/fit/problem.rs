@@ -17,7 +17,7 @@ use crate::model::pass::scaling::share_of_one_node;
 
 /// The share of the power left for speed that is linear in frequency, at the highest frequency. The
 /// published applications have 0.36 to 0.71.
-pub const LINEAR_SHARE: f64 = 0.5;
+pub(crate) const LINEAR_SHARE: f64 = 0.5;
 
 /// The largest c, as a share of the lowest cap: the processor has to run on what is left.
 const LARGEST_CONSTANT: f64 = 0.95;

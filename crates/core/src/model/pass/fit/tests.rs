@@ -5,7 +5,8 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
 use super::*;
-use crate::model::pass::{Application, NODE_COUNTS};
+use crate::model::pass::Application;
+use crate::model::pass::testbed::NODE_COUNTS;
 
 const CAPS: [f64; 9] = [30.0, 32.0, 34.0, 37.0, 40.0, 44.0, 48.0, 52.0, 58.0];
 
