@@ -31,6 +31,7 @@ mod gangs;
 mod guided;
 #[cfg(feature = "live")]
 mod handover;
+mod kinds;
 mod layering;
 #[cfg(feature = "live")]
 mod live_order;

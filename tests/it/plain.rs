@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 mod guided;
+pub(crate) mod kinds;
 mod rmap;
 mod share;
 mod sizes;

@@ -11,6 +11,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::plain::kinds::{Asked, PlainKind, PlainPartition, starts};
+
 /// Nodes that are alike.
 struct Pool {
     name: char,
@@ -86,6 +88,19 @@ struct Truth {
     floor: u64,
 }
 
+/// A job, as its record has it.
+#[derive(Clone, Copy)]
+struct Line {
+    number: u64,
+    submit: u64,
+    partition: &'static str,
+    count: usize,
+    processors: u64,
+    gpus: u32,
+    time: u64,
+    limit: u64,
+}
+
 /// Numbers that look like chance, and are the same everywhere.
 struct Chance(u64);
 
@@ -109,7 +124,12 @@ struct Node {
 const NOON: u64 = 1_767_614_400;
 
 /// Places the jobs of a pool one after another, and writes their records.
-fn place(pool: &Pool, number: &mut usize, records: &mut Vec<(u64, String)>) -> Truth {
+fn place(
+    pool: &Pool,
+    number: &mut usize,
+    records: &mut Vec<(u64, String)>,
+    asked: &mut Vec<Line>,
+) -> Truth {
     let mut chance = Chance(pool.nodes as u64);
     let mut truth = Truth { begin: u64::MAX, ..Truth::default() };
     let mut nodes = vec![Node::default(); pool.nodes];
@@ -173,16 +193,26 @@ fn place(pool: &Pool, number: &mut usize, records: &mut Vec<(u64, String)>) -> T
                 format!("{}[{}]", pool.name, numbers.join(","))
             }
         };
-        let gpus = if pool.gpus > 0 {
-            format!(",gres/gpu={}", count as u32 * pool.gpus)
-        } else {
-            String::new()
-        };
+        // A job has as many of the GPUs as of the processors, rounded down.
+        let gpus = count as u32 * (held * pool.gpus / pool.processors);
         let partition = pool.partitions[chance.below(pool.partitions.len() as u64) as usize];
         let user = chance.below(20);
         *number += 1;
+        let limit = time + chance.below(7200);
+        asked.push(Line {
+            number: *number as u64,
+            submit,
+            partition,
+            count,
+            processors,
+            gpus,
+            time,
+            limit,
+        });
+        let (hours, minutes, seconds) = (limit / 3600, limit / 60 % 60, limit % 60);
+        let gpus = if gpus > 0 { format!(",gres/gpu={gpus}") } else { String::new() };
         let line = format!(
-            "{number}|u{user}|{partition}|COMPLETED|{submit}|{now}|{end}|1-00:00:00|{count}|{processors}|\
+            "{number}|u{user}|{partition}|COMPLETED|{submit}|{now}|{end}|{hours:02}:{minutes:02}:{seconds:02}|{count}|{processors}|\
              cpu={processors},mem={processors}G,node={count}{gpus}|{hosts}||{energy}|job"
         );
         records.push((submit, line));
@@ -190,13 +220,15 @@ fn place(pool: &Pool, number: &mut usize, records: &mut Vec<(u64, String)>) -> T
     truth
 }
 
-/// The site in a folder, with what is true of each pool.
-fn site() -> (TempDir, Vec<Truth>) {
+/// The site in a folder, with what is true of each pool, and all jobs in the order of their records.
+fn site() -> (TempDir, Vec<Truth>, Vec<Line>) {
     let folder = tempfile::tempdir().unwrap();
-    let (mut records, mut number) = (Vec::new(), 0);
+    let (mut records, mut number, mut asked) = (Vec::new(), 0, Vec::new());
     let truths: Vec<Truth> =
-        POOLS.iter().map(|pool| place(pool, &mut number, &mut records)).collect();
-    records.sort();
+        POOLS.iter().map(|pool| place(pool, &mut number, &mut records, &mut asked)).collect();
+    // Those of one second stay in the order of their numbers.
+    records.sort_by_key(|(submit, _)| *submit);
+    asked.sort_by_key(|line| line.submit);
     let heading = "JobID|User|Partition|State|Submit|Start|End|Timelimit|NNodes|AllocCPUS|AllocTRES|NodeList|Reservation|\
                    ConsumedEnergyRaw|JobName";
     let lines: Vec<&str> = records.iter().map(|(_, line)| line.as_str()).collect();
@@ -231,7 +263,7 @@ fn site() -> (TempDir, Vec<Truth>) {
         partitions.iter().map(|(name, rest)| format!("PartitionName={name} {rest}")).collect();
     fs::write(folder.path().join("nodes.txt"), nodes).unwrap();
     fs::write(folder.path().join("partitions.txt"), partitions.join("\n") + "\n").unwrap();
-    (folder, truths)
+    (folder, truths, asked)
 }
 
 fn busbar(arguments: &[&str], folder: &Path) -> Output {
@@ -250,7 +282,7 @@ fn said(arguments: &[&str], folder: &Path) -> String {
 /// say: the waits, the energy and the use of each kind of nodes. None of it could be simulated on whole nodes.
 #[test]
 fn what_happened_on_shared_nodes_is_what_the_records_say() {
-    let (folder, truths) = site();
+    let (folder, truths, _) = site();
     let folder = folder.path();
     assert_eq!(truths.iter().map(|truth| truth.jobs).sum::<u64>(), 20_000);
     let on_parts: u64 = truths.iter().map(|truth| truth.on_parts).sum();
@@ -335,7 +367,7 @@ fn what_happened_on_shared_nodes_is_what_the_records_say() {
 /// All of the site in one machine file: partitions that overlap become kinds of nodes.
 #[test]
 fn a_site_becomes_a_machine_file() {
-    let (folder, truths) = site();
+    let (folder, truths, _) = site();
     let folder = folder.path();
     let import =
         ["machine", "import", "--slurm", "partitions.txt", "nodes.txt", "--out", "site.toml"];
@@ -345,20 +377,287 @@ fn a_site_becomes_a_machine_file() {
     for line in [
         "name = \"cpu\"\nnodes = 100  # c[001-100]\nprocessors_per_node = 64",
         "# Each node has 256000 MiB of memory.\n# Partitions of Slurm: long, short.",
-        "name = \"cpu-2\"\nnodes = 20  # f[001-020]\nprocessors_per_node = 128",
-        "name = \"a100\"\nnodes = 10  # g[001-010]",
+        "memory = \"256000MiB\"\nshared = true  #",
+        "name = \"fat\"\nnodes = 20  # f[001-020]\nprocessors_per_node = 128",
+        "name = \"gpu\"\nnodes = 10  # g[001-010]",
         "# Each node has 256000 MiB of memory, 4 GPUs of type a100.",
         "# ? power.gpus = 4\n",
+        "memory = \"256000MiB\"\ngpus = 4\nshared = true  #",
+        "[[partition]]\nname = \"short\"\nof = [\"cpu\"]\nshared = true",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
     let shown = said(&["machine", "check", "site.toml"], folder);
-    assert!(shown.contains("130 nodes in the partitions cpu, cpu-2, a100"), "{shown}");
+    assert!(shown.contains("130 nodes in the partitions cpu, fat, gpu, long, short"), "{shown}");
     let with_floor = said(&[&import[..5], &["--records", "records.txt"]].concat(), folder);
     for truth in &truths {
         assert!(
             with_floor.contains(&format!("\npower.node = \"{}W\"\n", truth.floor)),
             "{with_floor}"
         );
+    }
+}
+
+/// The machine file of the whole site, with what its nodes draw, of which there are only as many as that.
+fn whole_site(folder: &Path, part_of_nodes: usize) -> Vec<usize> {
+    let import = ["machine", "import", "--slurm", "partitions.txt", "nodes.txt"];
+    let text = said(&import, folder);
+    let mut machine: String = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .fold(String::new(), |text, line| text + line + "\n");
+    let mut counts = Vec::new();
+    for (pool, name) in POOLS.iter().zip(["cpu", "fat", "gpu"]) {
+        let count = pool.nodes / part_of_nodes;
+        let from = format!("name = \"{name}\"\nnodes = {}", pool.nodes);
+        assert!(machine.contains(&from), "{machine}");
+        // What caps can reach is a milliwatt, so that every application draws what the node does.
+        let to = format!(
+            "name = \"{name}\"\npower.node = \"{}W\"\npower.idle = \"{}W\"\npower.rest = \"{}.999W\"\n\
+             caps.levels = [\"0.001W\"]\nnodes = {count}",
+            pool.busy(),
+            pool.idle,
+            pool.busy() - 1
+        );
+        machine = machine.replace(&from, &to);
+        counts.push(count);
+    }
+    fs::write(folder.join("site.toml"), machine).unwrap();
+    busbar(&["machine", "check", "site.toml"], folder);
+    counts
+}
+
+/// All of the site together: what happened is what the records say, and nothing is said about whole nodes.
+#[test]
+fn what_happened_on_the_whole_site_is_what_the_records_say() {
+    let (folder, truths, _) = site();
+    let folder = folder.path();
+    whole_site(folder, 1);
+    let whatif = [
+        "whatif",
+        "records.txt",
+        "--machine",
+        "site.toml",
+        "--budget",
+        "100%",
+        "--policy",
+        "easy",
+        "--no-cache",
+        "--json",
+    ];
+    let answer: Value = serde_json::from_str(&said(&whatif, folder)).unwrap();
+    let recorded = &answer["rows"][0];
+    let sum = |of: fn(&Truth) -> u64| truths.iter().map(of).sum::<u64>();
+    let begin = truths.iter().map(|truth| truth.begin).min().unwrap();
+    let makespan = truths.iter().map(|truth| truth.end).max().unwrap() - begin;
+    let pools = || POOLS.iter().map(|pool| pool.nodes as u64);
+    let idle: u64 = POOLS.iter().zip(pools()).map(|(pool, nodes)| pool.idle * nodes).sum();
+    let processors: u64 =
+        POOLS.iter().zip(pools()).map(|(pool, nodes)| u64::from(pool.processors) * nodes).sum();
+    let (jobs, energy) = (sum(|truth| truth.jobs), sum(|truth| truth.added) + idle * makespan);
+    let exact = [
+        ("jobs", jobs as f64),
+        ("mean_wait_s", sum(|truth| truth.wait) as f64 * 1000.0 / jobs as f64 / 1000.0),
+        ("makespan_s", makespan as f64),
+        ("energy_j", energy as f64),
+        (
+            "utilisation",
+            (sum(|truth| truth.processor_time) * 1000) as f64
+                / (processors * makespan * 1000) as f64,
+        ),
+    ];
+    for (key, expected) in exact {
+        assert_eq!(recorded[key].as_f64(), Some(expected), "{key}");
+    }
+    let running: u64 =
+        truths.iter().zip(&POOLS).map(|(truth, pool)| truth.added + pool.idle * truth.busy).sum();
+    let states = &recorded["energy_by_state"];
+    assert_eq!(states["running_j"].as_f64(), Some(running as f64), "{states}");
+    assert_eq!(answer["jobs_on_parts_of_nodes"], sum(|truth| truth.on_parts));
+    let lead = answer["lead"].as_str().unwrap();
+    assert!(!lead.contains("whole nodes"), "{lead}");
+    // The same jobs, on the same nodes, by another rule: hardly anybody has to wait.
+    let free = &answer["rows"][1];
+    assert_eq!(free["jobs"], 20_000);
+    assert!(free["mean_wait_s"].as_f64().unwrap() < 600.0, "{free}");
+}
+
+/// A row of a table that the program wrote: its cells by their headings.
+fn rows(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let text = fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    let headings: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row = |line: &str| {
+        let (cells, nodes) = match line.split_once('"') {
+            Some((cells, nodes)) => (cells, nodes.trim_end_matches('"')),
+            None => (line, ""),
+        };
+        let mut cells: Vec<&str> = cells.split(',').collect();
+        if !nodes.is_empty() {
+            cells.pop();
+            cells.push(nodes);
+        }
+        headings
+            .iter()
+            .zip(cells)
+            .map(|(name, cell)| ((*name).to_owned(), cell.to_owned()))
+            .collect()
+    };
+    lines.map(row).collect()
+}
+
+/// Half of the nodes for all 20 000 jobs, under half of the power that they can draw: a plain loop starts the same jobs at
+/// the same times.
+#[test]
+fn easy_on_the_whole_site_starts_whom_a_plain_loop_starts() {
+    let (folder, _, asked) = site();
+    let folder = folder.path();
+    let counts = whole_site(folder, 2);
+    let idle: u64 = POOLS.iter().zip(&counts).map(|(pool, count)| pool.idle * *count as u64).sum();
+    let added: u64 = POOLS
+        .iter()
+        .zip(&counts)
+        .map(|(pool, count)| (pool.busy() - pool.idle) * *count as u64)
+        .sum();
+    let budget = idle + added / 2;
+    let budget_text = format!("{budget}W");
+    busbar(
+        &[
+            "simulate",
+            "records.txt",
+            "--machine",
+            "site.toml",
+            "--budget",
+            &budget_text,
+            "--believe",
+            "rated",
+            "--out",
+            "out",
+        ],
+        folder,
+    );
+    let kinds: Vec<PlainKind> = POOLS
+        .iter()
+        .zip(&counts)
+        .map(|(pool, count)| PlainKind {
+            nodes: *count,
+            size: [pool.processors, pool.processors * 4000, pool.gpus],
+            each: pool.added * 1000,
+        })
+        .collect();
+    let partitions: Vec<PlainPartition> =
+        (0..POOLS.len()).map(|kind| PlainPartition { kinds: vec![kind], shared: true }).collect();
+    let first = asked[0].submit;
+    let plain: Vec<Asked> = asked
+        .iter()
+        .map(|line| Asked {
+            submit: line.submit - first,
+            partition: POOLS
+                .iter()
+                .position(|pool| pool.partitions.contains(&line.partition))
+                .unwrap(),
+            processors: line.processors as u32,
+            nodes: line.count as u32,
+            memory: line.processors * 1024,
+            gpus: line.gpus,
+            run: line.time,
+            limit: line.limit,
+        })
+        .collect();
+    let expected = starts(&kinds, &partitions, &plain, (budget - idle) * 1000);
+    let jobs = rows(&folder.join("out/jobs.csv"));
+    assert_eq!(jobs.len(), expected.len());
+    let mut waited = 0;
+    for (line, (job, expected)) in asked.iter().zip(jobs.iter().zip(&expected)) {
+        assert_eq!(job["job"], line.number.to_string());
+        assert_eq!(job["start"].parse().ok(), *expected, "job {}", line.number);
+        waited += u64::from(*expected != Some(line.submit - first));
+    }
+    assert!(waited > 5_000, "only {waited} jobs had to wait");
+}
+
+/// What jobs hold, added up again from the files: no node has more than it has, and the machine draws no more than the budget.
+#[test]
+fn what_jobs_hold_fits_onto_the_nodes_of_the_site() {
+    let (folder, _, asked) = site();
+    let folder = folder.path();
+    let counts = whole_site(folder, 2);
+    let line_of: BTreeMap<String, Line> =
+        asked.iter().map(|line| (line.number.to_string(), *line)).collect();
+    let all: Vec<&Pool> =
+        POOLS.iter().zip(&counts).flat_map(|(pool, count)| vec![pool; *count]).collect();
+    let idle: u64 = all.iter().map(|pool| pool.idle * 1000).sum();
+    for policy in
+        ["fcfs", "easy-power", "pb-guided", "rmap-adaptive", "share(use=caps)", "share(use=recaps)"]
+    {
+        busbar(
+            &[
+                "simulate",
+                "records.txt",
+                "--machine",
+                "site.toml",
+                "--budget",
+                "60%",
+                "--believe",
+                "exact",
+                "--jobs",
+                "..2000",
+                "--policy",
+                policy,
+                "--out",
+                "out",
+            ],
+            folder,
+        );
+        let summary: Value =
+            serde_json::from_str(&fs::read_to_string(folder.join("out/summary.json")).unwrap())
+                .unwrap();
+        let budget = summary["budget_w"].as_f64().unwrap() * 1000.0;
+        assert_eq!(summary["violations"], 0, "{policy}");
+        let jobs: BTreeMap<String, BTreeMap<String, String>> = rows(&folder.join("out/jobs.csv"))
+            .into_iter()
+            .map(|row| (row["job"].clone(), row))
+            .collect();
+        // By time, ends before starts: processors of nodes, and milliwatts.
+        let mut changes: Vec<(u64, bool, Vec<usize>, u64, u64, u64)> = Vec::new();
+        for row in rows(&folder.join("out/nodes.csv")) {
+            let (job, line) = (&jobs[&row["job"]], &line_of[&row["job"]]);
+            let nodes: Vec<usize> = row["nodes"]
+                .split(',')
+                .flat_map(|stretch| {
+                    let (first, last) = stretch.split_once('-').unwrap_or((stretch, stretch));
+                    first.parse::<usize>().unwrap()..=last.parse().unwrap()
+                })
+                .collect();
+            assert_eq!(nodes.len(), line.count, "{policy}: {row:?}");
+            let each = line.processors / line.count as u64;
+            let gpus = u64::from(line.gpus) / line.count as u64;
+            let millis = |cell: &str| (cell.parse::<f64>().unwrap() * 1000.0).round() as u64;
+            let power = millis(&job["power"]);
+            changes.push((millis(&job["start"]), true, nodes.clone(), each, gpus, power));
+            changes.push((millis(&job["end"]), false, nodes, each, gpus, power));
+        }
+        assert!(changes.len() > 3_900, "{policy}: {}", changes.len());
+        changes.sort();
+        let (mut held, mut drawn) = (vec![(0u64, 0u64); all.len()], idle);
+        for (at, begins, nodes, each, gpus, power) in changes {
+            for node in nodes {
+                let (processors, of_gpus) = &mut held[node];
+                match begins {
+                    true => (*processors, *of_gpus) = (*processors + each, *of_gpus + gpus),
+                    false => (*processors, *of_gpus) = (*processors - each, *of_gpus - gpus),
+                }
+                let pool = all[node];
+                assert!(*processors <= u64::from(pool.processors), "{policy}: node {node} at {at}");
+                assert!(*of_gpus <= u64::from(pool.gpus), "{policy}: node {node} at {at}");
+            }
+            drawn = if begins { drawn + power } else { drawn - power };
+            // Who changes its setting while it runs has its last power in the table.
+            assert!(
+                drawn as f64 <= budget || policy.contains("recaps"),
+                "{policy}: {drawn} mW at {at}"
+            );
+        }
+        assert_eq!(summary["over_budget_s"], 0.0, "{policy}");
     }
 }

@@ -25,8 +25,8 @@ pub use check::{Problem, check, check_text};
 pub use cooling::Cooling;
 pub use feeds::{Feed, Feeds};
 pub(crate) use feeds::{Placing, Zone};
-pub use kinds::{Kind, Kinds, NodeGroup, NodeSize, PartitionNodes};
 pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
+pub use kinds::{Kind, Kinds, NodeGroup, NodeSize, PartitionNodes};
 pub(crate) use node::assumed_idle;
 pub use node::{Details, Node};
 pub use off::{Off, Transition};
@@ -643,7 +643,10 @@ mod tests {
         assert_eq!(whole.max_power(), Watts::from_watts(5000 + 100 * 400 + 8 * 2000));
         assert_eq!(whole.floor(), Watts::from_watts(5000 + 100 * 90 + 8 * 300));
         let kinds = whole.kinds.as_deref().unwrap();
-        assert_eq!((kinds.nodes(), kinds.kinds().len(), kinds.groups()[1].nodes.clone()), (108, 2, 100..108));
+        assert_eq!(
+            (kinds.nodes(), kinds.kinds().len(), kinds.groups()[1].nodes.clone()),
+            (108, 2, 100..108)
+        );
         // 2000 W of a node are 31.25 W of each of its processors.
         let gpu = kinds.kind_of(1).by_processor();
         assert_eq!(gpu.node_power, Watts::from_milliwatts(31_250));

@@ -208,7 +208,8 @@ impl SiteReader {
                 defaults.push(line.clone());
                 return Ok(true);
             }
-            let get = |key: &str| line.get(key).or_else(|| default_of(defaults, "PartitionName", key));
+            let get =
+                |key: &str| line.get(key).or_else(|| default_of(defaults, "PartitionName", key));
             let nodes = get("Nodes");
             let is_exclusive = get("OverSubscribe").or(get("Shared")) == Some("EXCLUSIVE")
                 || get("Exclusive").is_some_and(|what| ["NODE", "TOPO"].contains(&what));

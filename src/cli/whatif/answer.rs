@@ -80,12 +80,14 @@ impl Recorded {
     /// How many jobs ran on parts of nodes, in words, if that is enough to make simulated waits on whole nodes too long.
     pub(super) fn parts_in_words(self) -> Option<String> {
         let share = self.on_parts as f64 / self.jobs.max(1) as f64;
-        (share >= 0.01 && !self.are_shared).then(|| format!("{:.0} % of the jobs ran on parts of nodes", share * 100.0))
+        (share >= 0.01 && !self.are_shared)
+            .then(|| format!("{:.0} % of the jobs ran on parts of nodes", share * 100.0))
     }
 
     /// How the recorded past of this many jobs is added up, and what of it does not fit the machine.
     fn notes(self, machine: &Machine, jobs: usize) -> Vec<String> {
-        let Recorded { jobs: known, start_unknown, on_parts, unnamed, most_nodes, are_shared } = self;
+        let Recorded { jobs: known, start_unknown, on_parts, unnamed, most_nodes, are_shared } =
+            self;
         let counted = match unnamed {
             0 => String::new(),
             _ if unnamed == known => {

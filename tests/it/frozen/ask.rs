@@ -316,7 +316,7 @@ fn state(state: State) -> &'static str {
         State::Running => "running",
         State::Completed => "completed",
         State::Killed => "killed",
-        State::Rejected(Rejection::TooManyNodes) => "rejected: nodes",
+        State::Rejected(Rejection::TooManyNodes | Rejection::NoNode(_)) => "rejected: nodes",
         State::Rejected(Rejection::TooMuchPower | Rejection::FeedTooSmall { .. }) => {
             "rejected: power"
         }

@@ -74,7 +74,9 @@ pub(crate) fn simulated(
     let mut told = Told::default();
     for (at, decision) in journal.decisions {
         let (job, starts, has) = match decision {
-            Decision::Start { job, point } => (job, true, Has::Point(point)),
+            Decision::Start { job, point } | Decision::StartIn { job, point, .. } => {
+                (job, true, Has::Point(point))
+            }
             Decision::StartOn { job, caps } => (job, true, Has::caps(&caps)),
             Decision::Change { job, point, .. } => (job, false, Has::Point(point)),
             Decision::Recap { job, caps, .. } => (job, false, Has::caps(&caps)),

@@ -12,7 +12,7 @@ use crate::units::{JobId, Span, Watts};
 use crate::workload::Seats;
 
 /// The beliefs about all kinds of nodes.
-pub struct Joined {
+pub(crate) struct Joined {
     /// By kind, of jobs that have whole nodes; and then the same of jobs that share them.
     parts: Vec<Box<dyn Model>>,
     seats: Arc<Seats>,
@@ -21,7 +21,11 @@ pub struct Joined {
 
 impl Joined {
     /// What is believed of jobs that have whole nodes of each kind, and of jobs that share them.
-    pub fn new(whole: Vec<Box<dyn Model>>, shared: Vec<Box<dyn Model>>, seats: Arc<Seats>) -> Self {
+    pub(crate) fn new(
+        whole: Vec<Box<dyn Model>>,
+        shared: Vec<Box<dyn Model>>,
+        seats: Arc<Seats>,
+    ) -> Self {
         let mut parts = whole;
         parts.extend(shared);
         let rungs = rungs(&parts);
@@ -32,9 +36,10 @@ impl Joined {
     #[inline]
     fn of(&self, id: JobId) -> &dyn Model {
         let kinds = self.parts.len() / 2;
-        let place = self.seats.of(id).map_or(0, |seat| {
-            usize::from(seat.kind) + if seat.is_whole { 0 } else { kinds }
-        });
+        let place = self
+            .seats
+            .of(id)
+            .map_or(0, |seat| usize::from(seat.kind) + if seat.is_whole { 0 } else { kinds });
         &*self.parts[place]
     }
 }
@@ -133,13 +138,7 @@ impl Model for Joined {
         number.and_then(|number| number.checked_add(shape)).unwrap_or(u32::MAX - id.0)
     }
 
-    fn longest_request(
-        &self,
-        id: JobId,
-        job: &Job,
-        way: &TimedPoint,
-        limit: Span,
-    ) -> Option<Span> {
+    fn longest_request(&self, id: JobId, job: &Job, way: &TimedPoint, limit: Span) -> Option<Span> {
         self.of(id).longest_request(id, job, way, limit)
     }
 

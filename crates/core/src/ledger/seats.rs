@@ -72,7 +72,11 @@ impl Seating {
     }
 
     /// The first nodes for a job of those that have enough left, and are also good otherwise; if there are so many.
-    pub fn first_for(&self, seat: &Seat, mut is_good: impl FnMut(NodeId) -> bool) -> Option<SeatNodes> {
+    pub fn first_for(
+        &self,
+        seat: &Seat,
+        mut is_good: impl FnMut(NodeId) -> bool,
+    ) -> Option<SeatNodes> {
         let mut found = SeatNodes::new();
         for place in self.places(seat) {
             let mut from = place.start;
@@ -155,7 +159,10 @@ impl Seating {
                     .ok_or_else(|| format!("{node} has less than its jobs, one of them {job}"))?;
             }
         }
-        match (self.held.iter().filter(|nodes| !nodes.is_empty()).count() == count, free == self.free.nodes) {
+        match (
+            self.held.iter().filter(|nodes| !nodes.is_empty()).count() == count,
+            free == self.free.nodes,
+        ) {
             (true, true) => self.free.check(),
             (false, _) => Err("somebody who does not run is on nodes".to_owned()),
             (_, false) => Err("what is free of nodes is not what their jobs leave".to_owned()),
@@ -222,10 +229,17 @@ impl Ledger {
     }
 
     /// The first nodes for a job at an instant to come, and what is free of each then.
-    pub(crate) fn free_seats(&self, job: JobId, taken: &Taken, at: Instant) -> Vec<(NodeId, NodeSize)> {
+    pub(crate) fn free_seats(
+        &self,
+        job: JobId,
+        taken: &Taken,
+        at: Instant,
+    ) -> Vec<(NodeId, NodeSize)> {
         let seat = self.seating.as_ref().and_then(|seating| seating.seat(job));
         let Some(seat) = seat else { return Vec::new() };
-        let Some(mut ahead) = Ahead::new(self, self.running.iter(), seat, taken) else { return Vec::new() };
+        let Some(mut ahead) = Ahead::new(self, self.running.iter(), seat, taken) else {
+            return Vec::new();
+        };
         while ahead.next().is_some_and(|next| next <= at) {
             ahead.go_on();
         }

@@ -412,7 +412,8 @@ impl File {
         if let (Some(said), Some(powered)) = (said, powered)
             && said != powered
         {
-            let why = format!("'gpus' is {said}, but 'power.gpus' is {powered}; leave one of them out");
+            let why =
+                format!("'gpus' is {said}, but 'power.gpus' is {powered}; leave one of them out");
             return Err(why.into());
         }
         let gpus = said.or(powered).unwrap_or(0);
@@ -429,7 +430,9 @@ impl File {
         };
         Ok(File {
             name: None,
-            nodes: Some(nodes.ok_or("missing field `nodes`; or name the partitions whose nodes it has ('of')")?),
+            nodes: Some(nodes.ok_or(
+                "missing field `nodes`; or name the partitions whose nodes it has ('of')",
+            )?),
             processors_per_node: processors_per_node.or(self.processors_per_node),
             sockets_per_node: sockets_per_node.or(self.sockets_per_node),
             power,

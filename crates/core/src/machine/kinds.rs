@@ -129,7 +129,8 @@ impl Kinds {
             shared: whole.parts[*place].shared,
         });
         let over = whole.over.iter().filter_map(|over| {
-            let groups = over.of.iter().filter_map(|part| chosen.iter().position(|one| one == part));
+            let groups =
+                over.of.iter().filter_map(|part| chosen.iter().position(|one| one == part));
             let groups: Vec<usize> = groups.collect();
             let partition = PartitionNodes { name: over.name.clone(), groups, shared: over.shared };
             (!partition.groups.is_empty()).then_some(partition)

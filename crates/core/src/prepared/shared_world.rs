@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::known_power::KnownPower;
 use super::rules::Rules;
-use crate::budget::Budget;
 use crate::belief::Joined;
+use crate::budget::Budget;
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
 use crate::machine::{Cooling, Details, Machine};

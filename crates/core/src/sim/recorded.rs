@@ -269,9 +269,7 @@ impl<'a> Replay<'a> {
         let of_part = |power: Watts| share(power, part.processors, per_node);
         let power = match workload.power(id).and_then(MeasuredPower::mean) {
             // As in a simulation, nodes draw no more than they can, whatever was measured.
-            Some(mean) => {
-                mean.saturating_sub(of_part(idle)).min(of_part(most))
-            }
+            Some(mean) => mean.saturating_sub(of_part(idle)).min(of_part(most)),
             None => {
                 // Whatever the machine counts, that is what the job asks for.
                 let whole = u64::from(job.nodes) * u64::from(machine.processors_per_node.max(1));

@@ -46,7 +46,9 @@ impl Missing {
     /// The reason in a few words.
     pub fn reason(self) -> &'static str {
         match self {
-            Missing::Processors => "needs more processors than its partition has in nodes of one kind",
+            Missing::Processors => {
+                "needs more processors than its partition has in nodes of one kind"
+            }
             Missing::Memory => "needs more memory of a node than any node of its partition has",
             Missing::Gpus => "needs more GPUs of a node than any node of its partition has",
             Missing::Nodes => "needs more nodes than its partition has of one kind",
@@ -72,7 +74,9 @@ impl Seats {
     /// What a job asks for, or why no node can hold it.
     #[inline]
     pub fn of(&self, job: JobId) -> Result<&Seat, Missing> {
-        self.of_jobs.get(job.index()).map_or(Err(Missing::Nodes), |seat| seat.as_ref().map_err(|why| *why))
+        self.of_jobs
+            .get(job.index())
+            .map_or(Err(Missing::Nodes), |seat| seat.as_ref().map_err(|why| *why))
     }
 
     /// The groups of nodes that a job can be on, in order.
@@ -274,7 +278,8 @@ mod tests {
     fn jobs_ask_for_parts_of_nodes_where_these_are_shared() {
         let nothing = Placed::default();
         let plain = |partition, processors| {
-            seat(partition, processors, nothing).map(|seat| (seat.nodes, seat.each.processors, seat.is_whole))
+            seat(partition, processors, nothing)
+                .map(|seat| (seat.nodes, seat.each.processors, seat.is_whole))
         };
         assert_eq!(plain(1, 3), Ok((1, 8, true)));
         assert_eq!(plain(2, 3), Ok((1, 3, false)));

@@ -10,9 +10,6 @@ use crate::machine::NodeSize;
 use crate::policy::View;
 use crate::units::{Instant, JobId, NodeId};
 
-#[cfg(test)]
-mod tests;
-
 /// What jobs of this turn may have of nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Places {

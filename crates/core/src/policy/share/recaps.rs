@@ -301,7 +301,9 @@ impl<O: Order> Recapped<O> {
         let (mut starts, mut raises) = (Vec::new(), Vec::new());
         let mut start = |started: JobId, point: OperatingPoint| {
             let chosen = admitted.iter_mut().find_map(|decision| match decision {
-                Decision::StartIn { job, nodes, .. } if *job == started => Some(std::mem::take(nodes)),
+                Decision::StartIn { job, nodes, .. } if *job == started => {
+                    Some(std::mem::take(nodes))
+                }
                 _ => None,
             });
             match chosen {

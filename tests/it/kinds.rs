@@ -1,0 +1,162 @@
+//! Jobs on nodes of several kinds that they share: EASY beside a plain loop, and all policies within nodes and watts.
+
+use std::path::Path;
+
+use busbar::budget::Budget;
+use busbar::job::Job;
+use busbar::machine::{Machine, check_text};
+use busbar::policy::PolicySpec;
+use busbar::prepared::{PreparedWorkload, Rules, SharedWorld};
+use busbar::sim::State;
+use busbar::units::{Instant, Span, Watts};
+use busbar::workload::{Partitions, Placed, Workload};
+use busbar::world::Repertoire;
+use proptest::prelude::*;
+
+use crate::plain::kinds::{Asked, PlainKind, PlainPartition, starts};
+
+/// Nodes: how many, what each has, and what each of its processors adds in milliwatts; and the idle power in watts.
+const KINDS: [(PlainKind, u64); 3] = [
+    (PlainKind { nodes: 5, size: [8, 32 << 10, 0], each: 12_500 }, 50),
+    (PlainKind { nodes: 2, size: [16, 128 << 10, 0], each: 10_000 }, 80),
+    (PlainKind { nodes: 3, size: [4, 16 << 10, 2], each: 50_000 }, 100),
+];
+
+/// The partitions whose own nodes these are, and those that have the nodes of others.
+const OWN: [&str; 3] = ["short", "fat", "gpu"];
+const OVER: [(&str, &[usize], bool); 2] = [("any", &[0, 1], true), ("whole", &[0], false)];
+
+fn partitions() -> Vec<PlainPartition> {
+    let own = (0..OWN.len()).map(|kind| PlainPartition { kinds: vec![kind], shared: true });
+    let over =
+        OVER.iter().map(|(_, of, shared)| PlainPartition { kinds: of.to_vec(), shared: *shared });
+    own.chain(over).collect()
+}
+
+/// The idle power of all nodes, in milliwatts.
+fn floor() -> u64 {
+    KINDS.iter().map(|(kind, idle)| kind.nodes as u64 * idle * 1000).sum()
+}
+
+/// What caps can reach is a milliwatt of each node, so that all applications draw what the nodes do.
+fn machine() -> Machine {
+    let watts = |milliwatts: u64| format!("{}.{:03}W", milliwatts / 1000, milliwatts % 1000);
+    let own = OWN.iter().zip(&KINDS).map(|(name, (kind, idle))| {
+        let [processors, memory, gpus] = kind.size;
+        let busy = idle * 1000 + kind.each * u64::from(processors);
+        format!(
+            "[[partition]]\nname = '{name}'\nnodes = {}\nprocessors_per_node = {processors}\nmemory = '{memory}MiB'\n\
+             gpus = {gpus}\nshared = true\npower.node = '{}'\npower.idle = '{idle}W'\npower.rest = '{}'\n\
+             caps.levels = ['0.001W']\n",
+            kind.nodes,
+            watts(busy),
+            watts(busy - 1),
+        )
+    });
+    let over = OVER.iter().map(|(name, of, shared)| {
+        let of: Vec<String> = of.iter().map(|kind| format!("'{}'", OWN[*kind])).collect();
+        format!("[[partition]]\nname = '{name}'\nof = [{}]\nshared = {shared}\n", of.join(", "))
+    });
+    let text: String = own.chain(over).collect();
+    check_text(&text, "site", Path::new("")).unwrap().choose(&[]).unwrap()
+}
+
+fn jobs() -> impl Strategy<Value = Vec<Asked>> {
+    let sizes = (1u32..40, 0u32..4, 0u64..40_000, 0u32..4);
+    let job = (0usize..5, sizes, (0u64..60, 1u64..300, 0u64..300));
+    prop::collection::vec(job, 1..60).prop_map(|drawn| {
+        let mut submit = 0;
+        let asked = drawn.into_iter().map(|(partition, sizes, (gap, run, over))| {
+            let (processors, nodes, memory, gpus) = sizes;
+            submit += gap;
+            let gpus = if partition == 2 { gpus } else { 0 };
+            Asked { submit, partition, processors, nodes, memory, gpus, run, limit: run + over }
+        });
+        asked.collect()
+    })
+}
+
+fn workload(asked: &[Asked]) -> Workload {
+    let secs = |secs: u64| Span::from_millis(secs * 1000);
+    let job = |(job, number): (&Asked, u64)| {
+        let submit = Instant::from_millis(job.submit * 1000);
+        Job::new(number, submit, job.processors, secs(job.limit))
+    };
+    let jobs: Vec<Job> = asked.iter().zip(1..).map(job).collect();
+    let times = asked.iter().map(|job| secs(job.run)).collect();
+    let names = OWN.iter().copied().chain(OVER.iter().map(|over| over.0));
+    let names = (1..).zip(names.map(str::to_owned)).collect();
+    let of_jobs = asked.iter().map(|job| job.partition as u32 + 1).collect();
+    let partitions = Partitions::new(of_jobs, names);
+    let mut workload = Workload::from_parts("log".to_owned(), jobs, times, Vec::new(), partitions);
+    workload.set_placed(Vec::new(), |job| {
+        let Asked { nodes, memory, gpus, .. } = asked[job.number as usize - 1];
+        Placed { nodes, list: None, memory_mib: memory, gpus }
+    });
+    workload
+}
+
+/// When each job starts under a policy. Whatever it decides, nothing of it is refused, and no more than the limit is drawn.
+fn by_policy(asked: &[Asked], limit: u64, policy: &str) -> Vec<Option<u64>> {
+    let repertoire = Repertoire::BuiltIn;
+    let machine = repertoire.filled_in(&machine()).unwrap();
+    let prepared = PreparedWorkload::new(machine, workload(asked), true);
+    let PreparedWorkload { machine, workload, .. } = &prepared;
+    let shared = SharedWorld::new(machine, workload, &repertoire, &Rules::default(), 1).unwrap();
+    let policy: PolicySpec = policy.parse().unwrap();
+    let belief = shared.belief(&policy, machine, workload.jobs()).unwrap();
+    let limit = Watts::from_milliwatts(limit);
+    let scenario =
+        prepared.in_shared_world(policy, Budget::constant(limit), &shared, belief.as_ref());
+    let run = scenario.simulate().run;
+    assert_eq!(run.violations, 0);
+    assert!(run.peak <= limit, "{} were drawn under {limit}", run.peak);
+    let start = |record: &busbar::sim::Record| {
+        let is_rejected = matches!(record.state, State::Rejected(_));
+        (!is_rejected).then(|| record.start.millis() / 1000)
+    };
+    run.records.iter().map(start).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// The same jobs start at the same times, with much power and with little.
+    #[test]
+    fn easy_starts_whom_a_plain_loop_starts(
+        asked in jobs(),
+        limit in prop_oneof![Just(100_000_000u64), 900_000u64..2_000_000],
+    ) {
+        let kinds = KINDS.map(|(kind, _)| kind);
+        let expected = starts(&kinds, &partitions(), &asked, limit - floor());
+        prop_assert_eq!(by_policy(&asked, limit, "easy"), expected);
+    }
+
+    /// Nobody is given what is not there, under any policy that runs here.
+    #[test]
+    fn every_policy_stays_within_nodes_and_watts(
+        asked in jobs(),
+        limit in 1_300_000u64..2_000_000,
+        policy in prop::sample::select(vec![
+            "fcfs", "easy(order=history)", "easy-power", "pb-guided", "rmap-traditional", "rmap-naive",
+            "rmap-adaptive(slowdown=20%)", "share", "share(use=caps)", "share(use=recaps, order=aged)",
+        ]),
+    ) {
+        by_policy(&asked, limit, policy);
+    }
+}
+
+/// A policy that does not know such nodes says so.
+#[test]
+fn others_are_refused() {
+    let repertoire = Repertoire::BuiltIn;
+    let machine = repertoire.filled_in(&machine()).unwrap();
+    let prepared = PreparedWorkload::new(machine, workload(&[]), true);
+    let PreparedWorkload { machine, workload, .. } = &prepared;
+    let shared = SharedWorld::new(machine, workload, &repertoire, &Rules::default(), 1).unwrap();
+    for policy in ["conservative", "parm", "share(use=resizes)", "utility"] {
+        let policy: PolicySpec = policy.parse().unwrap();
+        let refused = shared.belief(&policy, machine, workload.jobs()).err();
+        assert!(refused.is_some(), "{policy}");
+    }
+}
