@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("heterogeneity", &["units", "rows", "utility"]),
     ("job", &["units", "utility"]),
     ("machine", &["units", "mixing", "spelling", "text", "rows", "variation", "calendar"]),
+    ("seats", &["units", "job", "machine"]),
     ("calendar", &["units", "spelling"]),
     ("tariff", &["units", "rows", "calendar"]),
     ("budget", &["units", "rows", "calendar", "machine"]),
@@ -50,11 +51,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "profile",
             "variation",
             "model",
+            "seats",
         ],
     ),
-    ("belief", &["units", "freedom", "job", "machine", "profile", "variation", "model", "world"]),
+    (
+        "belief",
+        &["units", "freedom", "job", "machine", "profile", "variation", "model", "world", "seats"],
+    ),
     ("queue", &["units", "model"]),
-    ("ledger", &["units", "freedom", "machine", "budget", "model"]),
+    ("ledger", &["units", "freedom", "machine", "budget", "model", "seats"]),
     ("availability", &["units", "machine", "budget", "model", "ledger"]),
     (
         "policy",
@@ -81,10 +86,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "dispatch",
-        &["units", "freedom", "job", "machine", "budget", "model", "queue", "ledger", "policy"],
+        &[
+            "units", "freedom", "job", "machine", "budget", "model", "queue", "ledger", "policy",
+            "seats",
+        ],
     ),
     ("switching", &["units", "job", "machine", "model", "dispatch"]),
-    ("workload", &["units", "spelling", "job", "machine", "calendar"]),
+    ("workload", &["units", "spelling", "job", "machine", "calendar", "seats"]),
     (
         "workloads",
         &[
@@ -183,6 +191,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "scenario",
             "switching",
             "tariff",
+            "belief",
+            "seats",
         ],
     ),
     (

@@ -17,8 +17,8 @@ use crate::machine::{Kinds, Machine};
 use crate::model::{Caps, Model, OperatingPoint};
 use crate::policy::{Adopted, Changes, Decision, Drawn, DropReason, Policy, View};
 use crate::queue::{Queue, SizeClasses};
+use crate::seats::{Missing, Seats};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
-use crate::workload::{Missing, Seats};
 
 mod live;
 

@@ -104,6 +104,7 @@ pub mod queue;
 #[doc(hidden)]
 pub mod rows;
 pub mod scenario;
+pub mod seats;
 pub mod sim;
 #[doc(hidden)]
 pub mod solve;

@@ -3,7 +3,6 @@
 //! Where they come from is no concern of the simulator: the crate `busbar-workloads` reads and generates them.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::calendar::{Calendar, NoCalendar, RunDates};
 use crate::job::{Job, Terms};
@@ -18,9 +17,9 @@ mod seats;
 pub use partitions::{PartitionError, Partitions, Selection};
 pub use placed::Placed;
 pub use power::MeasuredPower;
-pub use seats::{Missing, Seat, Seats};
 
 use placed::AllPlaced;
+use seats::Seated;
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug)]
@@ -34,7 +33,7 @@ pub struct Workload {
     powers: Vec<Option<MeasuredPower>>,
     placed: AllPlaced,
     /// What jobs ask of nodes, once they were [put](Workload::seat) on a machine that minds.
-    seats: Option<Arc<Seats>>,
+    seated: Option<Seated>,
     partitions: Partitions,
     selection: Option<Selection>,
     processors: Option<u32>,
@@ -92,7 +91,7 @@ impl Workload {
             waits,
             powers,
             placed: AllPlaced::default(),
-            seats: None,
+            seated: None,
             partitions,
             selection: None,
             processors: None,
@@ -263,7 +262,7 @@ impl Workload {
 
     /// Keeps only the jobs at these places in submit order; places past the end are not an error.
     pub fn slice(&mut self, range: Range<usize>) {
-        self.seats = None;
+        self.seated = None;
         let end = range.end.min(self.jobs.len());
         let start = range.start.min(end);
         self.jobs.truncate(end);
@@ -292,7 +291,7 @@ impl Workload {
 
     /// Keeps only some jobs, by their places.
     fn retain(&mut self, is_kept: &[bool]) {
-        self.seats = None;
+        self.seated = None;
         let keep = || is_kept.iter().copied();
         retain(&mut self.jobs, keep());
         retain(&mut self.run_times, keep());

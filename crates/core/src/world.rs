@@ -55,9 +55,9 @@ use law::{Curved, Table, Unknown};
 
 use crate::job::Job;
 use crate::model::{Beta, Caps, OperatingPoint, Outcome};
+use crate::seats::Seats;
 use crate::units::{JobId, NodeId, Span, Watts};
 use crate::variation::Processors;
-use crate::workload::Seats;
 
 /// Which nodes a job has, and what each of them may draw.
 #[derive(Clone, Copy, Debug)]

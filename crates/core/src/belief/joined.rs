@@ -8,8 +8,8 @@ use crate::job::{Job, Tolerance};
 use crate::model::{
     Caps, Footprint, Menu, Model, OperatingPoint, Outcome, Rung, TimedPoint, TimedPoints, Within,
 };
+use crate::seats::Seats;
 use crate::units::{JobId, Span, Watts};
-use crate::workload::Seats;
 
 /// The beliefs about all kinds of nodes.
 pub(crate) struct Joined {

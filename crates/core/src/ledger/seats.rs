@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 
 use super::{Holding, Ledger, Violation};
 use crate::machine::{Kinds, NodeSize};
+use crate::seats::{Missing, Seat, Seats};
 use crate::units::{Instant, JobId, NodeId, Watts};
-use crate::workload::{Missing, Seat, Seats};
 
 /// The nodes of a job, in the order in which it got them.
 pub type SeatNodes = SmallVec<[NodeId; 4]>;

@@ -14,10 +14,11 @@ use crate::job::Job;
 use crate::machine::{Cooling, Details, Machine};
 use crate::model::Model;
 use crate::policy::{Accuracy, Believe, Field, PolicySpec, Unfit};
+use crate::seats::Seats;
 use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
 use crate::units::{Instant, Length, Share, Span, Watts};
-use crate::workload::{MeasuredPower, Seats, Workload};
+use crate::workload::{MeasuredPower, Workload};
 use crate::world::{Parts, Repertoire, Unsuited, World};
 
 /// That a budget leaves nothing for jobs beside what a machine draws anyway, if it never does.

@@ -84,6 +84,14 @@ impl Workload {
         known.map(|jobs| (self.partition_name(jobs[0]), jobs.len())).collect()
     }
 
+    /// The numbers of the partitions that jobs ran in, ascending, with their names.
+    pub(super) fn partition_numbers(&self) -> Vec<(u32, String)> {
+        let mut numbers = self.partitions.of_jobs.clone();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().map(|number| (number, self.partition_name(number))).collect()
+    }
+
     /// The number of the partition that `job` ran in, if its log says so.
     pub fn partition(&self, job: JobId) -> Option<u32> {
         self.partitions.of_jobs.get(job.index()).copied().filter(|number| *number > 0)
@@ -106,8 +114,7 @@ impl Workload {
         if let Some(selection) = &self.selection {
             return Some(selection.to_string());
         }
-        if let Some(seats) = self.seats() {
-            let strangers = seats.strangers();
+        if let Some(strangers) = self.strangers() {
             return (strangers > 0).then(|| {
                 format!(
                     "{strangers} of {} jobs are of no partition of the machine file, and run on any nodes that can hold them",
