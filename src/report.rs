@@ -54,9 +54,9 @@ pub(crate) use schedule::write_schedule;
 pub(crate) use summary::none_ran;
 pub use summary::summary_facts;
 pub use tables::{Cells, Table};
-pub(crate) use tables::{
-    caps_table, changes_table, feeds_table, jobs_table, nodes_table, power_table, workload_table,
-};
+pub(crate) use tables::{caps_table, changes_table, jobs_table, power_table, workload_table};
+#[cfg(feature = "parquet")]
+pub(crate) use tables::{feeds_table, nodes_table};
 pub(crate) use tasks::write_tasks;
 pub(crate) use units::{human_energy, human_mass, human_power, human_time, prefix, time_unit};
 pub(crate) use versioned::{FORMAT, Versioned};

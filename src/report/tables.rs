@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use crate::job::Job;
 use crate::metrics::{RunContext, bounded_slowdown, wait};
 use crate::report::changes::event;
+#[cfg(feature = "parquet")]
 use crate::report::feeds::{feed_name, stretches};
 use crate::report::jobs::{reason, thousandths_of_joules};
 use crate::sim::{Capping, Record, Run};
@@ -196,6 +197,7 @@ pub(crate) fn caps_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
 }
 
 /// The columns of `feeds.csv`.
+#[cfg(feature = "parquet")]
 pub(crate) fn feeds_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
     let samples = || run.feed_power.iter();
     let name = |feed: usize| Some(Cow::from(feed_name(subject, feed)));
@@ -211,6 +213,7 @@ pub(crate) fn feeds_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> 
 }
 
 /// The columns of `nodes.csv`.
+#[cfg(feature = "parquet")]
 pub(crate) fn nodes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
     let placed = || run.placed.iter();
     let number = |job: JobId| Some(subject.workload.jobs()[job.index()].number);

@@ -400,7 +400,7 @@ fn apply(
         Decision::StartIn { job, point, nodes } => {
             check_waits(job, queue, ledger)?;
             check_menu(job, &point, model, jobs)?;
-            ledger.start_in(job, &point, Some(nodes))?;
+            ledger.start_in(job, &point, Some(&nodes))?;
             let backfilled = leave(job, queue);
             Ok(Applied::Started { job, point, caps: None, backfilled })
         }

@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::freedom::Freedom;
 use crate::machine::Machine;
 use crate::model::OperatingPoint;
-use crate::units::{Instant, JobId, Span, Watts};
+use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
 mod audit;
 mod energy;
@@ -151,11 +151,12 @@ impl Ledger {
     }
 
     /// The same on nodes of which it has what it asks for: on these, or else on the first.
+    #[inline(never)]
     pub fn start_in(
         &mut self,
         job: JobId,
         point: &OperatingPoint,
-        nodes: Option<SeatNodes>,
+        nodes: Option<&[NodeId]>,
     ) -> Result<(), Violation> {
         let holding = self.claim(job, point)?;
         let nodes = self.nodes_for(job, nodes)?;
@@ -299,7 +300,9 @@ impl Ledger {
         if let Some(placement) = &mut self.placement {
             placement.give(job);
         }
-        self.give_seats(job);
+        if self.seating.is_some() {
+            self.give_seats(job);
+        }
         Ok(holding)
     }
 

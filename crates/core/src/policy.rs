@@ -10,10 +10,10 @@
 //! ([`PolicyKind`]), and add a line to `registry`. Outside the crate, a [registered](register) one is as good.
 
 use crate::job::{Job, UserId};
-use crate::ledger::{Holding, Ledger, SeatNodes, Violation};
+use crate::ledger::{Holding, Ledger, Violation};
 use crate::model::{Caps, Menu, Model, OperatingPoint, Work};
 use crate::queue::Queue;
-use crate::units::{Instant, JobId, Span, Watts};
+use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
 mod backfill;
 #[doc(hidden)]
@@ -164,7 +164,7 @@ pub enum Decision {
         /// How; a point of its menu.
         point: OperatingPoint,
         /// On which nodes.
-        nodes: SeatNodes,
+        nodes: Box<[NodeId]>,
     },
     /// Start a waiting job on named nodes.
     StartOn {

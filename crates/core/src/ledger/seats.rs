@@ -187,13 +187,13 @@ impl Ledger {
     pub(super) fn nodes_for(
         &self,
         job: JobId,
-        chosen: Option<SeatNodes>,
+        chosen: Option<&[NodeId]>,
     ) -> Result<Option<SeatNodes>, Violation> {
         let Some(seating) = &self.seating else { return Ok(None) };
         let refused = || Violation::Seats { job };
         let seat = seating.seat(job).ok_or_else(refused)?;
         let nodes = match chosen {
-            Some(nodes) => Some(nodes).filter(|nodes| seating.can_have(seat, nodes)),
+            Some(nodes) => seating.can_have(seat, nodes).then(|| nodes.into()),
             None => seating.first_for(seat, |_| true),
         };
         nodes.map(Some).ok_or_else(refused)
@@ -207,6 +207,7 @@ impl Ledger {
         }
     }
 
+    #[inline(never)]
     pub(super) fn give_seats(&mut self, job: JobId) {
         if let Some(seating) = &mut self.seating {
             Arc::make_mut(seating).give(job);

@@ -13,7 +13,7 @@ mod seats;
 use smallvec::SmallVec;
 
 use crate::availability::{Availability, Below, Claim, Tenure};
-use crate::ledger::{Holding, SeatNodes, Vacancy};
+use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
 use crate::policy::order::{self, Aged, History, Keyed};
 use crate::policy::{
@@ -259,9 +259,9 @@ impl Room {
         self.outlook.is_some()
     }
 
-    /// Takes out what a job that was admitted will hold. Says which nodes it gets, where that matters.
+    /// Takes out what a job that was admitted will hold, whichever nodes it gets.
     #[inline]
-    pub fn take(&mut self, point: &OperatingPoint) -> Option<SeatNodes> {
+    pub fn take(&mut self, point: &OperatingPoint) {
         if point.time > self.window {
             self.extra_nodes -= point.nodes;
             self.extra_power -= point.power;
@@ -272,16 +272,18 @@ impl Room {
         if let Some(outlook) = &mut self.outlook {
             outlook.take(self.now, &Claim::of(point));
         }
-        let (now, window) = (self.now, self.window);
-        self.places.as_mut().map(|places| places.take(now + point.time, point.time > window))
     }
 
     /// Takes out what a job that was asked about and admitted will hold, and says so.
     #[inline]
     pub fn start(&mut self, job: JobId, point: OperatingPoint) -> Decision {
-        match self.take(&point) {
+        self.take(&point);
+        match &mut self.places {
             None => Decision::Start { job, point },
-            Some(nodes) => Decision::StartIn { job, point, nodes },
+            Some(places) => {
+                let nodes = places.take(self.now + point.time, point.time > self.window);
+                Decision::StartIn { job, point, nodes: nodes.into_iter().collect() }
+            }
         }
     }
 

@@ -22,10 +22,16 @@ pub(super) struct Places {
 }
 
 impl Places {
+    #[inline]
     pub(super) fn of(view: &View<'_>) -> Option<Box<Self>> {
-        let seating = view.ledger.seating()?.clone();
+        let seating = view.ledger.seating()?;
+        Some(Places::on(seating.clone()))
+    }
+
+    #[inline(never)]
+    fn on(seating: Arc<Seating>) -> Box<Self> {
         let (job, taken) = (JobId(0), Taken::default());
-        Some(Box::new(Places { seating, job, taken, kept: Vec::new() }))
+        Box::new(Places { seating, job, taken, kept: Vec::new() })
     }
 
     /// From now on, this job is asked about.
@@ -40,6 +46,7 @@ impl Places {
     }
 
     /// The nodes for the job, if it begins now and stays beyond the time of the promise or not.
+    #[inline(never)]
     pub(super) fn find(&self, stays: bool) -> Option<SeatNodes> {
         let seat = self.seating.seat(self.job)?;
         self.seating.first_for(seat, |node| {
@@ -50,6 +57,7 @@ impl Places {
     }
 
     /// The job begins now, until then, and stays beyond the time of the promise or not. It was found that it can.
+    #[inline(never)]
     pub(super) fn take(&mut self, until: Instant, stays: bool) -> SeatNodes {
         let (Some(nodes), Some(seat)) = (self.find(stays), self.seating.seat(self.job)) else {
             return SeatNodes::new();
@@ -67,11 +75,13 @@ impl Places {
     }
 
     /// When the job will find its nodes, if nobody else starts.
+    #[inline(never)]
     pub(super) fn earliest(&self, view: &View<'_>) -> Option<Instant> {
         view.ledger.seats_ahead(self.job, &self.taken)
     }
 
     /// Promises the job its nodes from then on.
+    #[inline(never)]
     pub(super) fn promise(&mut self, view: &View<'_>, at: Instant) {
         let Some(seat) = self.seating.seat(self.job) else { return };
         let free = view.ledger.free_seats(self.job, &self.taken, at);
