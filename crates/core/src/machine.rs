@@ -186,9 +186,9 @@ pub enum MachineError {
     Fed,
     /// Nodes of several kinds where one is needed.
     #[error(
-        "the machine {machine} has nodes of several kinds or nodes that jobs share, and this command knows only whole nodes \
-        of one kind; name one partition with --partition where that is possible, or write a machine file for one kind (simulate, \
-        compare and whatif know all kinds)"
+        "the machine {machine} has nodes of several kinds, or nodes that jobs share ('shared'), and only whole nodes of one kind \
+        work here; leave 'shared' out where jobs get whole nodes, name one partition (--partition) if there is that option, or \
+        write a machine file for one kind"
     )]
     SeveralKinds {
         /// The machine.

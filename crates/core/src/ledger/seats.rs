@@ -393,9 +393,9 @@ impl FreeParts {
     fn next(&self, places: Range<u32>, wanted: &NodeSize) -> Option<u32> {
         let (mut at, end) = (places.start as usize, places.end as usize);
         while at < end {
-            if at % BLOCK == 0 {
+            if at.is_multiple_of(BLOCK) {
                 let block = at / BLOCK;
-                if block % BLOCK == 0 && !self.above[block / BLOCK].has(wanted) {
+                if block.is_multiple_of(BLOCK) && !self.above[block / BLOCK].has(wanted) {
                     at += BLOCK * BLOCK;
                     continue;
                 }

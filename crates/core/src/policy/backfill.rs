@@ -236,10 +236,7 @@ impl Room {
                 .outlook
                 .as_ref()
                 .is_none_or(|outlook| outlook.admits(self.now, &Claim::of(point)))
-            && self
-                .places
-                .as_ref()
-                .is_none_or(|places| places.find(point.time > self.window).is_some())
+            && self.places.as_ref().is_none_or(|places| places.has_nodes(point.time > self.window))
     }
 
     /// For how long so much may be held from now on, as far as the reservation goes; `None` if
