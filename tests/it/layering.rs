@@ -82,6 +82,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "availability",
             "solve",
             "variation",
+            "seats",
         ],
     ),
     (
