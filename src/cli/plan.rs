@@ -168,7 +168,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut jobs = arguments.experiment()?;
     let profiles = tables::of_experiment(&mut jobs)?;
     let known = CheckedExperiment::new(&jobs, &profiles)?;
-    let machine = known.machine(0, 0).clone();
+    let machine = known.machine(0, 0).clone().of_one_kind()?;
     if machine.variation.is_some() {
         return Err(MachineError::Measured.into());
     }

@@ -86,6 +86,15 @@ impl Seats {
         Seats { of_jobs, groups, shapes: shapes.len().max(1) as u32 }
     }
 
+    /// Keeps only those of some jobs, by their places.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(usize) -> bool) {
+        let mut place = 0;
+        self.of_jobs.retain(|_| {
+            place += 1;
+            is_kept(place - 1)
+        });
+    }
+
     /// How many shapes there are.
     pub(crate) fn shapes(&self) -> u32 {
         self.shapes

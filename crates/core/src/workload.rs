@@ -262,9 +262,11 @@ impl Workload {
 
     /// Keeps only the jobs at these places in submit order; places past the end are not an error.
     pub fn slice(&mut self, range: Range<usize>) {
-        self.seated = None;
         let end = range.end.min(self.jobs.len());
         let start = range.start.min(end);
+        if let Some(seated) = &mut self.seated {
+            seated.retain(|place| (start..end).contains(&place));
+        }
         self.jobs.truncate(end);
         self.jobs.drain(..start);
         self.run_times.truncate(end);
@@ -291,7 +293,9 @@ impl Workload {
 
     /// Keeps only some jobs, by their places.
     fn retain(&mut self, is_kept: &[bool]) {
-        self.seated = None;
+        if let Some(seated) = &mut self.seated {
+            seated.retain(|place| is_kept[place]);
+        }
         let keep = || is_kept.iter().copied();
         retain(&mut self.jobs, keep());
         retain(&mut self.run_times, keep());

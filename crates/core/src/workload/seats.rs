@@ -11,8 +11,20 @@ use crate::units::JobId;
 #[derive(Clone, Debug)]
 pub(super) struct Seated {
     seats: Arc<Seats>,
-    /// How many jobs are of no partition that the machine has.
-    strangers: usize,
+    /// By job: whether it is of no partition that the machine has.
+    strangers: Vec<bool>,
+}
+
+impl Seated {
+    /// Keeps only those of some jobs, by their places.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(usize) -> bool) {
+        Arc::make_mut(&mut self.seats).retain(&is_kept);
+        let mut place = 0;
+        self.strangers.retain(|_| {
+            place += 1;
+            is_kept(place - 1)
+        });
+    }
 }
 
 impl Workload {
@@ -32,12 +44,12 @@ impl Workload {
             let (nodes, memory_mib, gpus) = (placed.nodes, placed.memory_mib, placed.gpus);
             Asked { partition, nodes, memory_mib, gpus }
         };
-        let mut strangers = 0;
+        let mut strangers = Vec::with_capacity(self.jobs.len());
         let seats = Seats::new(
             kinds,
             (0..).map(JobId).zip(&self.jobs).map(|(id, job)| {
                 let asked = asked(id);
-                strangers += usize::from(asked.partition.is_none());
+                strangers.push(asked.partition.is_none());
                 (job, asked)
             }),
         );
@@ -57,7 +69,8 @@ impl Workload {
 
     /// How many jobs are of no partition that the machine has, where that matters.
     pub(super) fn strangers(&self) -> Option<usize> {
-        self.seated.as_ref().map(|seated| seated.strangers)
+        let seated = self.seated.as_ref()?;
+        Some(seated.strangers.iter().filter(|is_stranger| **is_stranger).count())
     }
 }
 
@@ -117,6 +130,26 @@ mod tests {
         assert_eq!(kind(4, nothing), Ok(2));
         assert_eq!(kind(9, nothing), Ok(1));
         assert_eq!(kind(2, Placed { gpus: 2, ..nothing }), Ok(2));
+    }
+
+    #[test]
+    fn a_part_of_the_jobs_keeps_its_seats() {
+        let job = |number| {
+            let job = Job::new(number, Instant::ZERO, number as u32, Span::from_secs(9));
+            (job, Span::from_secs(9))
+        };
+        let mut workload = Workload::new("log", (1..=5).map(job));
+        workload.seat(machine().kinds.as_deref().unwrap());
+        workload.slice(2..4);
+        let each = |workload: &Workload, place| {
+            workload.seats().unwrap().of(JobId(place)).map(|seat| seat.each.processors)
+        };
+        assert_eq!([0, 1, 2].map(|place| each(&workload, place).ok()), [Some(3), Some(4), None]);
+        assert!(
+            workload.about_partitions().unwrap().starts_with("2 of 2 jobs are of no partition")
+        );
+        let last = workload.keep(|job| job.number == 4);
+        assert_eq!(each(&last, 0), Ok(4));
     }
 
     #[test]
