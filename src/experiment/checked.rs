@@ -325,6 +325,7 @@ impl<'a> CheckedExperiment<'a> {
         let demand = Demand::of(&jobs, &machine);
         let fails = |size: &Machine| match &experiment.outages {
             Some(named) => {
+                size.clone().of_one_kind().map_err(|why| named.place.error(why))?;
                 Outages::from_file(&named.value, size.nodes).map_err(|why| named.place.error(why))
             }
             None => Ok(Outages::default()),

@@ -32,12 +32,7 @@ pub struct Seating {
 impl Seating {
     /// Empty nodes, of which jobs ask this.
     pub(super) fn new(kinds: Arc<Kinds>, seats: Arc<Seats>) -> Self {
-        let groups = kinds.groups().iter();
-        let sizes = groups.flat_map(|group| {
-            let size = kinds.kinds()[group.kind].size;
-            group.nodes.clone().map(move |_| size)
-        });
-        let free = FreeParts::new(sizes.collect());
+        let free = FreeParts::new(kinds.sizes().collect());
         Seating { kinds, seats, free, held: Vec::new(), idle_of_busy: Watts::ZERO }
     }
 
@@ -138,12 +133,7 @@ impl Seating {
 
     /// The books added up again.
     fn check(&self, running: impl Iterator<Item = JobId>) -> Result<(), String> {
-        let groups = self.kinds.groups().iter();
-        let sizes = groups.flat_map(|group| {
-            let size = self.kinds.kinds()[group.kind].size;
-            group.nodes.clone().map(move |_| size)
-        });
-        let mut free: Vec<NodeSize> = sizes.collect();
+        let mut free: Vec<NodeSize> = self.kinds.sizes().collect();
         let mut count = 0;
         for job in running {
             let (nodes, seat) = (self.nodes_of(job), self.seats.of(job));

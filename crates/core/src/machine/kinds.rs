@@ -159,6 +159,14 @@ impl Kinds {
         &self.kinds[self.groups[group].kind]
     }
 
+    /// What each node has, in the order of their numbers.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = NodeSize> + '_ {
+        self.groups.iter().flat_map(|group| {
+            let size = self.kinds[group.kind].size;
+            group.nodes.clone().map(move |_| size)
+        })
+    }
+
     /// The kind of a node.
     pub fn kind_of_node(&self, node: NodeId) -> Option<usize> {
         let group = self.groups.partition_point(|group| group.nodes.end <= node.0);

@@ -28,7 +28,7 @@ pub(super) struct Places {
 }
 
 /// Which jobs of a shape were refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Refused {
     /// Nobody.
     #[default]
