@@ -277,6 +277,22 @@ fn jobs_that_were_handed_over_get_what_comes_free() {
     }
 }
 
+/// The first job, lowered for the third, would run until after 1 076 s, when the budget does not feed both.
+#[test]
+fn nobody_is_lowered_into_a_limit_to_come() {
+    let story = Story {
+        nodes: 9,
+        jobs: vec![(54, 5, 649, 153, 2), (7, 1, 314, 208, 2), (0, 4, 1070, 367, 1)],
+        budget: vec![(0, 84), (1076, 49), (1539, 84)],
+        handovers: vec![1823, 1786, 2910],
+        troubles: Vec::new(),
+        overstay: false,
+        learns: true,
+    };
+    let told = story.run(&"share(use=recaps)".parse().unwrap(), true);
+    assert_eq!(told.starts[2], Some(Instant::from_secs(269)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases() / 3))]
 

@@ -206,15 +206,17 @@ fn sharers<'a>(
     running.chain(new).collect()
 }
 
-/// What there is to be shared out beyond the floors of all sharers.
-fn spare(view: &View<'_>, sharers: &[Sharer<'_>]) -> Watts {
+/// What there is to be shared out beyond the floors of all sharers, until the last of them ends; `None` if it
+/// does not feed their floors.
+fn spare(view: &View<'_>, sharers: &[Sharer<'_>]) -> Option<Watts> {
     let longest = sharers.iter().map(|sharer| sharer.left(view.now)).max();
     let until = view.now + longest.unwrap_or(Span::ZERO);
     let limit = view.ledger.lowest_limit(until).min(view.ledger.limit());
     let held = sharers.iter().map(Sharer::held_power).sum();
     let others = view.ledger.held().saturating_sub(held);
     let floors: Watts = sharers.iter().map(|sharer| sharer.point().power).sum();
-    view.ledger.for_jobs(limit).saturating_sub(others).saturating_sub(floors)
+    let (limit, needed) = (view.ledger.for_jobs(limit), others.saturating_add(floors));
+    (needed <= limit).then(|| limit.saturating_sub(needed))
 }
 
 /// Gives out watts, one step at a time, in the order of `climbs`.
@@ -252,6 +254,17 @@ struct Granted {
     left: Span,
 }
 
+/// The jobs that are about to start, as they were admitted, with nobody else changed.
+fn as_admitted(starting: &[(JobId, Ladder)]) -> Vec<Granted> {
+    let granted = |(job, ladder): &(JobId, Ladder)| {
+        let point = *ladder.floor();
+        Granted { job: *job, held: None, point, left: point.time }
+    };
+    let mut granted: Vec<Granted> = starting.iter().map(granted).collect();
+    granted.sort_unstable_by_key(|one| one.job);
+    granted
+}
+
 impl<O: Order> Recapped<O> {
     /// The policy, going through the queue in this order.
     pub(crate) fn ordered(order: O) -> Self {
@@ -272,7 +285,12 @@ impl<O: Order> Recapped<O> {
         new.sort_unstable();
         let ladders = &backfill.chooser().ladders;
         let least = new.iter().map(|climb| climb.more).fold(ladders.least_climb(), Watts::min);
-        let spare = spare(view, &sharers);
+        let spare = match spare(view, &sharers) {
+            // Running jobs last longer at their floors, and so more of them may meet a limit to come. As they are,
+            // there is room for those that start.
+            None if !starting.is_empty() => return as_admitted(&starting),
+            spare => spare.unwrap_or(Watts::ZERO),
+        };
         share_out(ladders.climbs_with(&new), &mut sharers, sharer_of, least, spare);
         let becomes = |sharer: &Sharer<'_>| {
             let (held, point) = (sharer.held.map(|(held, _)| held.power), *sharer.point());
