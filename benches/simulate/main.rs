@@ -12,6 +12,7 @@ mod calendar;
 mod command;
 mod easy;
 mod files;
+mod kinds;
 mod large;
 mod limited;
 mod records;
@@ -23,7 +24,7 @@ use bench::{Bench, load_average};
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 18] = [
+const SECTIONS: [Section; 19] = [
     ("command", "The command: busbar simulate LOG", command::command),
     ("scale", "The command under 60 % of the power, by policy", command::scale),
     ("easy", "EASY at load 0.85", easy::easy),
@@ -45,6 +46,7 @@ const SECTIONS: [Section; 18] = [
     ("malleable", "PARM on 40 960 nodes", turns::malleable),
     ("moldable", "RMAP with 10 000 jobs in the queue", turns::moldable),
     ("share", "Share with 10 000 jobs in the queue", turns::share),
+    ("kinds", "A month of a site whose nodes are of four kinds and shared", kinds::kinds),
     ("large", "A month of a large site", large::large),
 ];
 

@@ -32,7 +32,7 @@ use feeds::Feeding;
 pub(crate) use live::FoundOn;
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
-pub(crate) use seats::Taken;
+pub(crate) use seats::{ByNode, Foreseen, Taken};
 pub use seats::{SeatNodes, Seating};
 use switching::Draws;
 pub use switching::{SwitchState, Switched};

@@ -25,6 +25,8 @@ pub struct Seat {
     pub is_whole: bool,
     /// The same number for jobs that ask the same of the same nodes.
     pub shape: u32,
+    /// The same number for jobs that ask the same of a node, of however many of the same nodes.
+    pub(crate) part: u32,
 }
 
 /// Why no node can hold a job.
@@ -75,11 +77,14 @@ impl Seats {
             .map(|known| Partition::of(kinds, &known.groups, known.shared, &mut groups))
             .collect();
         let mut shapes: HashMap<(u16, u32, NodeSize), u32> = HashMap::new();
+        let mut parts: HashMap<(u16, NodeSize), u32> = HashMap::new();
         let of_jobs = jobs.map(|(job, asked)| {
             let partition = asked.partition.and_then(|place| partitions.get(place));
             let mut seat = partition.unwrap_or(&anywhere).seat(job, &asked)?;
             let next = shapes.len() as u32;
             seat.shape = *shapes.entry((seat.groups, seat.nodes, seat.each)).or_insert(next);
+            let next = parts.len() as u32;
+            seat.part = *parts.entry((seat.groups, seat.each)).or_insert(next);
             Ok(seat)
         });
         let of_jobs = of_jobs.collect();
@@ -208,6 +213,6 @@ impl Place {
             }
         };
         let (kind, groups) = (self.kind as u16, self.groups);
-        Ok(Seat { nodes, each, kind, groups, is_whole, shape: 0 })
+        Ok(Seat { nodes, each, kind, groups, is_whole, shape: 0, part: 0 })
     }
 }

@@ -21,7 +21,7 @@ use crate::policy::{
 };
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
-use seats::Places;
+use seats::{Notes, Places};
 
 /// How a backfilling policy picks a job's operating point.
 ///
@@ -72,6 +72,13 @@ pub trait Chooser {
     #[inline]
     fn refusals_outlive_arrivals(&self) -> bool {
         true
+    }
+
+    /// Whether the promise to the head of the queue stays as it is when jobs end that were expected to end before it. It does if
+    /// the head gets its promise for the same point whoever else runs or waits.
+    #[inline]
+    fn promises_outlive_ends(&self) -> bool {
+        false
     }
 
     /// Watts that running jobs would give up for one that starts.
@@ -163,6 +170,12 @@ const MOST_STEPS: usize = 4;
 impl Room {
     /// All that is free now, with no reservation to respect.
     pub fn of(view: &View<'_>) -> Self {
+        Room { places: Places::of(view, None), ..Room::of_machine(view) }
+    }
+
+    /// Whichever nodes are free.
+    #[inline]
+    fn of_machine(view: &View<'_>) -> Self {
         Room {
             now: view.now,
             nodes: view.ledger.free_nodes(),
@@ -172,7 +185,15 @@ impl Room {
             extra_nodes: 0,
             extra_power: Watts::ZERO,
             outlook: (!view.ledger.is_steady()).then(|| Outlook::of(view)),
-            places: Places::of(view),
+            places: None,
+        }
+    }
+
+    /// The same, with what was found out about nodes in the turn before.
+    fn knowing(view: &View<'_>, notes: &mut Option<Box<Notes>>) -> Self {
+        match notes.take() {
+            None => Room::of(view),
+            notes => Room { places: Places::of(view, notes), ..Room::of_machine(view) },
         }
     }
 
@@ -182,6 +203,20 @@ impl Room {
         if let Some(places) = &mut self.places {
             places.ask_about(job);
         }
+    }
+
+    /// Something is new since the turn before, of which it knows something.
+    #[inline]
+    fn go_on(&mut self, view: &View<'_>) {
+        if let Some(places) = &mut self.places {
+            places.go_on(&view.changes);
+        }
+    }
+
+    /// Whether it is known that there are no nodes for a job, whatever it draws.
+    #[inline]
+    fn is_refused(&self, job: JobId) -> bool {
+        self.places.as_ref().is_some_and(|places| places.is_refused(job))
     }
 
     /// The same, with watts that running jobs would give up.
@@ -402,7 +437,7 @@ impl<'a> Ahead<'a> {
     pub fn vacancy(&self, point: &OperatingPoint) -> Option<Vacancy> {
         let Ahead { view, room, started } = self;
         let seated = match &room.places {
-            Some(places) => places.earliest(view)?,
+            Some(places) => places.ahead()?,
             None => view.now,
         };
         if let Some(outlook) = &room.outlook {
@@ -438,6 +473,18 @@ pub(super) struct Reservation {
     extra_power: Watts,
 }
 
+impl Reservation {
+    /// Whether it is still the earliest: what came back was to come back before it, so that no more is there then, nor at any
+    /// time before.
+    fn outlives(&self, view: &View<'_>) -> bool {
+        let changes = &view.changes;
+        self.at > view.now
+            && changes.released.iter().all(|holding| holding.until < self.at)
+            && changes.changed.is_empty()
+            && changes.adopted.is_empty()
+    }
+}
+
 /// EASY backfilling with a plugged-in choice of operating points.
 #[derive(Clone, Debug, Default)]
 pub struct Backfill<C, O = Submission> {
@@ -446,6 +493,8 @@ pub struct Backfill<C, O = Submission> {
     /// The blocked head of the queue and the promise to it, if whatever was refused beside it is still
     /// refused.
     promised: Option<(JobId, Reservation)>,
+    /// What was found out about nodes of several kinds, or shared ones, when that was promised.
+    notes: Option<Box<Notes>>,
     /// What jobs started in this pass will hold, soonest back first.
     started: Vec<Holding>,
 }
@@ -478,7 +527,7 @@ impl OrderSpec {
 impl<C: Chooser, O: Order> Backfill<C, O> {
     /// The engine with this choice and this order.
     pub fn ordered(chooser: C, order: O) -> Self {
-        Backfill { chooser, order, promised: None, started: Vec::new() }
+        Backfill { chooser, order, promised: None, notes: None, started: Vec::new() }
     }
 
     /// How it picks operating points.
@@ -552,6 +601,9 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
     /// fits at none (nodes are down), nobody can delay it.
     fn reserve(&mut self, view: &View<'_>, room: &mut Room, head: JobId) -> Reservation {
         room.ask_about(head);
+        if let Some(places) = &mut room.places {
+            places.look_ahead(view);
+        }
         let ahead = Ahead::of(view, room, &self.started);
         let promised = self.chooser.reserve(view, head, &ahead);
         room.promise(view, promised)
@@ -567,7 +619,9 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
     ) {
         let mut from = head;
         while let Some(job) = self.chooser.candidate(view, &self.order, from, room) {
-            self.consider(view, job, room, decisions);
+            if !room.is_refused(job) {
+                self.consider(view, job, room, decisions);
+            }
             from = job;
         }
     }
@@ -579,17 +633,28 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         room: &mut Room,
         decisions: &mut Vec<Decision>,
     ) -> Option<(JobId, Reservation)> {
-        let is_steady = room.outlook.is_none() && room.places.is_none();
-        let only_arrivals = view.changes.nothing_freed() && is_steady;
         let (order, arrived) = (&self.order, view.changes.arrived);
         let is_head = |head: JobId| arrived.iter().all(|job| order.compare(*job, head).is_gt());
-        let promised = self.promised.filter(|(head, _)| only_arrivals && is_head(*head));
-        if let Some((head, reservation)) = promised {
+        let is_steady = !view.changes.machine && room.outlook.is_none();
+        let promised = self.promised.filter(|(head, _)| is_steady && is_head(*head));
+        room.go_on(view);
+        if let Some((head, reservation)) = promised.filter(|_| view.changes.nothing_freed()) {
             self.admit_arrivals(view, room, &reservation, decisions);
             return Some((head, reservation));
         }
         let head = self.start_heads(view, room, decisions)?;
-        let reservation = self.reserve(view, room, head);
+        let stands =
+            |promise: &Reservation| self.chooser.promises_outlive_ends() && promise.outlives(view);
+        let promised = promised.filter(|(first, promise)| {
+            *first == head && self.started.is_empty() && stands(promise)
+        });
+        let reservation = match promised {
+            None => self.reserve(view, room, head),
+            Some((_, reservation)) => {
+                room.respect(&reservation);
+                reservation
+            }
+        };
         self.backfill(view, room, head, decisions);
         Some((head, reservation))
     }
@@ -605,9 +670,13 @@ where
         self.chooser.begin(view, &self.order);
         if view.queue.is_empty() {
             self.promised = None;
+            if let Some(notes) = &mut self.notes {
+                notes.forget();
+            }
             return;
         }
-        let mut room = Room::of(view).with(view, self.chooser.reclaimable(view));
+        let mut room =
+            Room::knowing(view, &mut self.notes).with(view, self.chooser.reclaimable(view));
         let held = room.held;
         let promised = self.turn(view, &mut room, decisions);
         // Not earlier: those that follow in the order are found by their places.
@@ -616,6 +685,7 @@ where
                 self.order.left(*job);
             }
         }
+        self.notes = room.places.take().map(|places| places.into_notes());
         let (extra_nodes, extra_power) = (room.extra_nodes, room.extra_power);
         let holds = self.chooser.refusals_outlive_arrivals()
             && (decisions.is_empty() || self.chooser.refusals_outlive_starts(view, held));

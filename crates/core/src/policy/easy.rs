@@ -82,4 +82,9 @@ impl Chooser for Nominal {
         let point = view.nominal(job);
         Some((point, ahead.vacancy(&point)?))
     }
+
+    #[inline]
+    fn promises_outlive_ends(&self) -> bool {
+        true
+    }
 }

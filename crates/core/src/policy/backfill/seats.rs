@@ -3,11 +3,10 @@
 //! The head of the queue is promised certain nodes from a certain time on: the first that have enough left for it then. Whoever
 //! is expected to be gone by that time may have anything that is free now. Whoever is not takes nothing that the head needs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::ledger::{SeatNodes, Seating, Taken};
-use crate::machine::NodeSize;
-use crate::policy::View;
+use crate::ledger::{ByNode, Foreseen, SeatNodes, Seating, Taken};
+use crate::policy::{Changes, View};
 use crate::seats::Seat;
 use crate::units::{Instant, JobId, NodeId};
 
@@ -15,135 +14,226 @@ use crate::units::{Instant, JobId, NodeId};
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     seating: Arc<Seating>,
-    /// Who is asked about.
-    job: JobId,
-    taken: Taken,
-    /// Of the nodes promised to the head, in order: what others may hold beyond that time.
-    kept: Vec<(NodeId, NodeSize)>,
-    /// By shape of what jobs ask for: who was refused in this turn. There is less and less, so they still are.
-    refused: Vec<Refused>,
-    /// The nodes for the job, if it begins now and is gone by the time of the promise, and if it is not.
-    passing: Option<SeatNodes>,
-    staying: Option<SeatNodes>,
+    asked: Asked,
+    /// When the head of the queue will find its nodes, if nobody else starts.
+    ahead: Option<Instant>,
+    notes: Box<Notes>,
 }
 
-/// Which jobs of a shape were refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Refused {
-    /// Nobody.
-    #[default]
-    None,
-    /// Those that stay beyond the time of the promise.
-    Staying,
-    /// All of them.
-    All,
+/// Who is asked about, and the nodes for that job. They are looked for when somebody wants to know: most jobs do not get as far.
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    job: Option<(JobId, Seat)>,
+    /// If it begins now and is gone by the time of the promise; or how many nodes are not there.
+    passing: OnceLock<Result<SeatNodes, u32>>,
+    /// If it begins now and is not.
+    staying: OnceLock<Result<SeatNodes, u32>>,
+}
+
+/// What a turn finds out about nodes. It holds until some come free, because until then there is less and less.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Notes {
+    taken: Taken,
+    /// Of the nodes promised to the head: what others may hold of them beyond that time.
+    kept: ByNode,
+    foreseen: Foreseen,
+    /// By part of a node that jobs ask for: who was refused.
+    refused: Vec<Refused>,
+    /// By kind: how often its nodes came free.
+    rounds: Vec<u32>,
+    /// How many promises were made.
+    promises: u32,
+}
+
+/// The fewest nodes that were refused to jobs, and to those that stay beyond the time of the promise. Whoever wants as many is
+/// refused them, too, until nodes come free, or something else is promised.
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    passing: u32,
+    staying: u32,
+    round: u32,
+    promise: u32,
+}
+
+impl Refused {
+    const NOBODY: Refused = Refused { passing: u32::MAX, staying: u32::MAX, round: 0, promise: 0 };
+}
+
+impl Notes {
+    /// Whatever was refused may be there.
+    pub(super) fn forget(&mut self) {
+        self.refused.clear();
+    }
+
+    /// Nodes of a kind have come free.
+    fn free(&mut self, kind: u16) {
+        let kind = usize::from(kind);
+        if self.rounds.len() <= kind {
+            self.rounds.resize(kind + 1, 0);
+        }
+        self.rounds[kind] += 1;
+    }
+
+    /// What was refused to jobs that ask the same of a node.
+    #[inline]
+    fn refused(&self, seat: &Seat) -> Refused {
+        let round = self.rounds.get(usize::from(seat.kind)).copied().unwrap_or(0);
+        let known = self.refused.get(seat.part as usize).filter(|refused| refused.round == round);
+        let known = known.copied().unwrap_or(Refused::NOBODY);
+        let staying = match known.promise == self.promises {
+            true => known.staying,
+            false => known.passing,
+        };
+        Refused { staying, round, promise: self.promises, ..known }
+    }
+
+    fn note(&mut self, seat: &Seat, refused: Refused) {
+        let part = seat.part as usize;
+        if self.refused.len() <= part {
+            self.refused.resize(part + 1, Refused::NOBODY);
+        }
+        self.refused[part] = refused;
+    }
+
+    /// Whether the head leaves a job what it asks of a node.
+    #[inline]
+    fn may_stay(&self, seat: &Seat, node: NodeId) -> bool {
+        self.kept.get(node).is_none_or(|kept| kept.has(&seat.each))
+    }
 }
 
 impl Places {
     #[inline]
-    pub(super) fn of(view: &View<'_>) -> Option<Box<Self>> {
+    pub(super) fn of(view: &View<'_>, notes: Option<Box<Notes>>) -> Option<Box<Self>> {
         let seating = view.ledger.seating()?;
-        Some(Places::on(seating.clone()))
+        Some(Places::on(seating.clone(), notes))
     }
 
     #[inline(never)]
-    fn on(seating: Arc<Seating>) -> Box<Self> {
-        let (job, taken) = (JobId(0), Taken::default());
-        let (kept, refused) = (Vec::new(), Vec::new());
-        Box::new(Places { seating, job, taken, kept, refused, passing: None, staying: None })
+    fn on(seating: Arc<Seating>, notes: Option<Box<Notes>>) -> Box<Self> {
+        let (asked, notes) = (Asked::default(), notes.unwrap_or_default());
+        Box::new(Places { seating, asked, ahead: None, notes })
+    }
+
+    /// What was found out.
+    pub(super) fn into_notes(self) -> Box<Notes> {
+        self.notes
+    }
+
+    /// Something is new since the turn before.
+    #[inline(never)]
+    pub(super) fn go_on(&mut self, changes: &Changes<'_>) {
+        self.notes.taken.clear();
+        if changes.machine {
+            self.notes.forget();
+        }
+        for released in changes.released {
+            if let Some(seat) = self.seating.seat(released.job) {
+                self.notes.free(seat.kind);
+            }
+        }
+    }
+
+    /// Whether it is known that there are no nodes for a job.
+    pub(super) fn is_refused(&self, job: JobId) -> bool {
+        let seat = self.seating.seat(job);
+        seat.is_some_and(|seat| seat.nodes >= self.notes.refused(seat).passing)
     }
 
     /// From now on, this job is asked about.
     #[inline(never)]
     pub(super) fn ask_about(&mut self, job: JobId) {
-        (self.job, self.passing, self.staying) = (job, None, None);
-        let Some(seat) = self.seating.seat(job).copied() else { return };
-        let shape = seat.shape as usize;
-        if self.refused.len() <= shape {
-            self.refused.resize(shape + 1, Refused::None);
-        }
-        if self.refused[shape] == Refused::All {
-            return;
-        }
-        self.passing = self.found(&seat, false);
-        let Some(nodes) = &self.passing else {
-            self.refused[shape] = Refused::All;
-            return;
+        self.note_refusals();
+        let job = self.seating.seat(job).map(|seat| (job, *seat));
+        self.asked = Asked { job, ..Asked::default() };
+    }
+
+    /// Keeps in mind what the job was refused that was asked about.
+    fn note_refusals(&mut self) {
+        let Some((_, seat)) = &self.asked.job else { return };
+        let refused = |nodes: &OnceLock<Result<SeatNodes, u32>>| match nodes.get() {
+            Some(Err(nodes)) => *nodes,
+            _ => u32::MAX,
         };
-        // Whoever takes nothing of what is promised may stay there.
-        self.staying = match nodes.iter().all(|node| self.may_stay(&seat, *node)) {
-            true => Some(nodes.clone()),
-            false if self.refused[shape] == Refused::Staying => None,
-            false => self.found(&seat, true),
-        };
-        if self.staying.is_none() {
-            self.refused[shape] = Refused::Staying;
+        let [passing, staying] = [refused(&self.asked.passing), refused(&self.asked.staying)];
+        if passing.min(staying) < u32::MAX {
+            let known = self.notes.refused(seat);
+            let passing = passing.min(known.passing);
+            let staying = staying.min(known.staying).min(passing);
+            self.notes.note(seat, Refused { passing, staying, ..known });
         }
     }
 
-    /// What others may hold of a node beyond the time of the promise, if it is one of those promised.
-    fn kept(&self, node: NodeId) -> Option<&NodeSize> {
-        let place = self.kept.binary_search_by_key(&node, |kept| kept.0).ok()?;
-        Some(&self.kept[place].1)
-    }
-
-    /// Whether the head leaves a job what it asks of a node.
-    fn may_stay(&self, seat: &Seat, node: NodeId) -> bool {
-        self.kept(node).is_none_or(|kept| kept.has(&seat.each))
-    }
-
-    fn found(&self, seat: &Seat, stays: bool) -> Option<SeatNodes> {
+    fn found(&self, stays: bool) -> Result<SeatNodes, u32> {
+        let Some((_, seat)) = &self.asked.job else { return Err(0) };
+        let refused = self.notes.refused(seat);
+        let refused = if stays { refused.staying } else { refused.passing };
+        if seat.nodes >= refused {
+            return Err(refused);
+        }
+        let Notes { taken, .. } = &*self.notes;
         self.seating.first_for(seat, |node| {
-            let left = self.seating.free(node).without(&self.taken.of(node));
-            left.is_some_and(|left| left.has(&seat.each)) && (!stays || self.may_stay(seat, node))
+            taken.left(node, self.seating.free(node)).has(&seat.each)
+                && (!stays || self.notes.may_stay(seat, node))
         })
     }
 
     /// Whether there are nodes for the job, if it begins now and stays beyond the time of the promise or not.
     #[inline]
     pub(super) fn has_nodes(&self, stays: bool) -> bool {
-        if stays { self.staying.is_some() } else { self.passing.is_some() }
+        let nodes = if stays { &self.asked.staying } else { &self.asked.passing };
+        nodes.get_or_init(|| self.found(stays)).is_ok()
     }
 
     /// The job begins now, until then, and stays beyond the time of the promise or not. It was found that it can.
     #[inline(never)]
     pub(super) fn take(&mut self, until: Instant, stays: bool) -> SeatNodes {
-        let nodes = if stays { self.staying.take() } else { self.passing.take() };
-        let (Some(nodes), Some(seat)) = (nodes, self.seating.seat(self.job)) else {
-            return SeatNodes::new();
-        };
-        self.taken.add(until, seat.each, &nodes);
+        let Asked { job, passing, staying } = std::mem::take(&mut self.asked);
+        let nodes = if stays { staying } else { passing }.into_inner().and_then(Result::ok);
+        let (Some(nodes), Some((job, seat))) = (nodes, job) else { return SeatNodes::new() };
+        let Notes { taken, kept, .. } = &mut *self.notes;
+        taken.add(until, job, &seat.each, &nodes);
         if stays {
             for node in &nodes {
-                if let Ok(place) = self.kept.binary_search_by_key(node, |kept| kept.0) {
-                    let kept = &mut self.kept[place].1;
-                    *kept = kept.without(&seat.each).unwrap_or_default();
+                if let Some(left) = kept.get(*node) {
+                    kept.set(*node, left.without(&seat.each).unwrap_or_default());
                 }
             }
         }
         nodes
     }
 
-    /// When the job will find its nodes, if nobody else starts.
+    /// Finds out when the job that is asked about will find its nodes, if nobody else starts.
     #[inline(never)]
-    pub(super) fn earliest(&self, view: &View<'_>) -> Option<Instant> {
-        view.ledger.seats_ahead(self.job, &self.taken)
+    pub(super) fn look_ahead(&mut self, view: &View<'_>) {
+        let Notes { taken, foreseen, .. } = &mut *self.notes;
+        let (job, _) = self.asked.job.unzip();
+        self.ahead = job.and_then(|job| view.ledger.seats_ahead(job, taken, foreseen));
+    }
+
+    /// When that will be.
+    #[inline]
+    pub(super) fn ahead(&self) -> Option<Instant> {
+        self.ahead
     }
 
     /// Promises the job its nodes from then on.
     #[inline(never)]
     pub(super) fn promise(&mut self, view: &View<'_>, at: Instant) {
-        let Some(seat) = self.seating.seat(self.job) else { return };
-        let free = view.ledger.free_seats(self.job, &self.taken, at);
-        self.kept = free
-            .into_iter()
-            .filter_map(|(node, free)| Some((node, free.without(&seat.each)?)))
-            .collect();
-        self.kept.sort_unstable_by_key(|kept| kept.0);
+        self.note_refusals();
+        let Some((job, seat)) = self.asked.job else { return };
+        let Notes { taken, kept, foreseen, promises, .. } = &mut *self.notes;
+        kept.clear();
+        *promises += 1;
+        view.ledger.free_seats(job, taken, at, foreseen, |node, left| {
+            kept.set(node, left.without(&seat.each).unwrap_or_default());
+        });
     }
 
     /// No node is promised to anybody.
     pub(super) fn promise_nothing(&mut self) {
-        self.kept.clear();
+        self.note_refusals();
+        self.notes.kept.clear();
+        self.notes.promises += 1;
     }
 }
