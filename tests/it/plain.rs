@@ -150,6 +150,8 @@ pub(crate) struct Plain<'a> {
     keys: Vec<f64>,
     /// Whether keys were too close to say which job comes first.
     too_close: bool,
+    /// When somebody had to wait last.
+    waited: Option<Ticks>,
 }
 
 impl<'a> Plain<'a> {
@@ -182,6 +184,7 @@ impl<'a> Plain<'a> {
             ended: Vec::new(),
             keys: vec![0.0; jobs.len()],
             too_close: false,
+            waited: None,
         };
         plain.run();
         (!plain.too_close).then_some(plain.starts)
@@ -248,6 +251,9 @@ impl<'a> Plain<'a> {
     }
 
     fn pass(&mut self, freed: bool, machine: bool, arrived: &[usize]) {
+        if self.waiting.iter().any(|job| self.now - self.jobs[*job].submit_ms > 600_000) {
+            self.waited = Some(self.now);
+        }
         match self.rule {
             Rule::Fcfs => self.start_heads(),
             Rule::Easy | Rule::EasyPower => self.easy(),

@@ -88,14 +88,25 @@ impl Availability {
     /// What the ledger knows: today's holders give back when they are expected to, and the
     /// budget changes when it says. A job that should have ended gives back at once.
     pub fn of(ledger: &Ledger) -> Self {
-        let mut holders = ledger.running().iter().peekable();
+        let running = ledger.running().iter();
+        let holders = running.map(|holding| (holding.until, holding.nodes, holding.power));
+        Availability::with_holders(ledger, ledger.held(), holders)
+    }
+
+    /// The same, if nodes and power were held until these times, which are in order; and so much power in all.
+    pub(crate) fn with_holders(
+        ledger: &Ledger,
+        held: Watts,
+        holders: impl Iterator<Item = (Instant, u32, Watts)>,
+    ) -> Self {
+        // One for each that runs, one for now, and a few for what will be taken out.
+        let steps = ledger.running().len() + 8;
+        let mut holders = holders.peekable();
         let is_steady = ledger.limits_to_come().is_empty();
         let granted = if is_steady { signed(ledger.for_jobs(ledger.limit())) } else { 0 };
         let mut free_nodes = ledger.free_nodes();
-        let mut free_power = granted - signed(ledger.held());
+        let mut free_power = granted - signed(held);
         let limits = || Limits { budget: ledger.budget().clone(), base: ledger.base_power() };
-        // One for each that runs, one for now, and a few for what will be taken out.
-        let steps = ledger.running().len() + 8;
         let mut free = Availability {
             from: Vec::with_capacity(steps),
             nodes: Vec::with_capacity(steps),
@@ -105,15 +116,15 @@ impl Availability {
         };
         let mut at = ledger.now();
         loop {
-            while let Some(holding) = holders.next_if(|holding| holding.until <= at) {
-                free_nodes += holding.nodes;
-                free_power += signed(holding.power);
+            while let Some((_, nodes, power)) = holders.next_if(|(until, ..)| *until <= at) {
+                free_nodes += nodes;
+                free_power += signed(power);
             }
             free.from.push(at);
             free.nodes.push(narrow(free_nodes));
             free.power.push(free_power);
             match holders.peek() {
-                Some(holding) => at = holding.until,
+                Some((until, ..)) => at = *until,
                 None => return free,
             }
         }

@@ -22,6 +22,9 @@ use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
 mod live;
 
+/// Whoever waits no longer than this has not had to wait, as the bounded slowdown sees it.
+pub const NO_WAIT: Span = Span::from_secs(600);
+
 /// The waiting and the running jobs of one machine.
 #[derive(Clone)]
 pub struct Dispatch {
@@ -34,6 +37,8 @@ pub struct Dispatch {
     /// Running jobs that the driver itself changed.
     changed: Vec<JobId>,
     machine_changed: bool,
+    /// When somebody had to wait last.
+    waited: Option<Instant>,
     decisions: Vec<Decision>,
 }
 
@@ -157,6 +162,7 @@ impl Dispatch {
             adopted: Vec::new(),
             changed: Vec::new(),
             machine_changed: false,
+            waited: None,
             decisions: Vec::new(),
         }
     }
@@ -299,6 +305,10 @@ impl Dispatch {
     ) {
         let Dispatch { queue, ledger, arrived, released, drawn, adopted, changed, .. } = self;
         let machine = self.machine_changed;
+        let has_waited = |job: JobId| ledger.now().since(jobs[job.index()].submit) > NO_WAIT;
+        if queue.head().is_some_and(has_waited) {
+            self.waited = Some(ledger.now());
+        }
         let view = View {
             now: ledger.now(),
             jobs,
@@ -306,6 +316,7 @@ impl Dispatch {
             ledger,
             model,
             changes: Changes { arrived, released, drawn, adopted, changed, machine },
+            waited: self.waited,
         };
         policy.decide(&view, &mut self.decisions);
         arrived.clear();

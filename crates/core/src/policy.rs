@@ -16,6 +16,7 @@ use crate::queue::Queue;
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
 mod backfill;
+mod calm;
 #[doc(hidden)]
 mod conservative;
 pub mod contender;
@@ -263,6 +264,8 @@ pub struct View<'a> {
     pub model: &'a dyn Model,
     /// What happened since the policy was last asked.
     pub changes: Changes<'a>,
+    /// When somebody had to wait last, this time included. Ten minutes are no wait.
+    pub waited: Option<Instant>,
 }
 
 impl View<'_> {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use busbar_core::dispatch::NO_WAIT;
 use busbar_core::units::{Instant, Span};
 
 mod allotment;
@@ -183,6 +184,16 @@ impl Entry {
             Phase::Over(outcome) => Some(outcome.end),
             _ => None,
         }
+    }
+
+    /// Until when the job had to wait, if it has started and really had to. If it was held, that counts as well.
+    pub(crate) fn waited_until(&self) -> Option<Instant> {
+        let start = match &self.phase {
+            Phase::Waiting => None,
+            Phase::Running(run) => Some(run.start),
+            Phase::Over(outcome) => outcome.start,
+        };
+        start.filter(|start| start.since(self.submit) > NO_WAIT)
     }
 
     /// The state of the job's run, if the job is running.

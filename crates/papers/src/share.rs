@@ -3,7 +3,8 @@
 //! `logs` is PB-guided's ground: logs of the Parallel Workloads Archive on machines with frequency levels. Each
 //! log in a folder is cut into consecutive windows, all of which count but for the first fifth of them: on those
 //! the halving times of the orders were chosen. `rmap` and `parm` are those papers' own experiments, `ptune` is
-//! PPartition's ground, and `utility` that of the twelve heuristics for tasks under an energy budget. Where a
+//! PPartition's ground, and `utility` that of the twelve heuristics for tasks under an energy budget. `safety` is
+//! whether it is anywhere worse than another policy, on logs in the world that all policies share. Where a
 //! published policy has a goal to be beaten, the goal stands beside what was reached.
 
 use std::fmt;
@@ -22,6 +23,7 @@ mod logs;
 mod parm;
 mod ptune;
 mod rmap;
+mod safety;
 mod utility;
 
 /// How much to run.
@@ -68,12 +70,14 @@ pub enum Ground {
     Ptune,
     /// The utility days.
     Utility,
+    /// Logs in the world that all policies share: whether ours is anywhere worse than another.
+    Safety,
 }
 
 impl Ground {
     /// All of them.
-    pub const ALL: [Ground; 5] =
-        [Ground::Logs, Ground::Rmap, Ground::Parm, Ground::Ptune, Ground::Utility];
+    pub const ALL: [Ground; 6] =
+        [Ground::Logs, Ground::Rmap, Ground::Parm, Ground::Ptune, Ground::Utility, Ground::Safety];
 }
 
 impl fmt::Display for Ground {
@@ -84,6 +88,7 @@ impl fmt::Display for Ground {
             Ground::Parm => "parm",
             Ground::Ptune => "ptune",
             Ground::Utility => "utility",
+            Ground::Safety => "safety",
         })
     }
 }
@@ -191,6 +196,7 @@ pub fn reproduce(
             Ground::Parm => parm::reproduce(options, progress)?,
             Ground::Ptune => ptune::reproduce(options, progress)?,
             Ground::Utility => utility::reproduce(options, progress)?,
+            Ground::Safety => safety::reproduce(options, progress)?,
         };
         whole.findings.extend(findings);
         whole.notes.extend(notes);

@@ -60,9 +60,10 @@ fn a_removed_socket_comes_back() {
     assert_eq!(served.status().process, served.process());
     // Whoever was there is served on.
     before.ask(&Request::Status).unwrap();
-    // Something else is not removed, and does not end the daemon.
-    fs::remove_file(served.socket()).unwrap();
-    fs::write(served.socket(), "precious").unwrap();
+    // Something else is not removed, and does not end the daemon. It comes at once, since the daemon may listen again at any time.
+    let beside = served.socket().with_extension("other");
+    fs::write(&beside, "precious").unwrap();
+    fs::rename(&beside, served.socket()).unwrap();
     hang_up();
     wait_for("that it is said", || served.log().contains("is not a socket").then_some(()));
     assert_eq!(fs::read_to_string(served.socket()).unwrap(), "precious");

@@ -279,8 +279,10 @@ impl<'a> World<'a> {
         self.jobs.retain(|job| !self.over[job.number as usize]);
         self.model = (self.models)(&self.jobs);
         let (machine, budget) = (self.machine, self.budget.clone());
+        let waited = self.dispatch.waited();
         self.dispatch =
             Dispatch::new(machine, budget, Nodes::Named, self.model.as_ref(), &self.jobs);
+        self.dispatch.remember_wait(waited);
         self.policy = self.policy_spec.build(&BuildContext::default());
         self.wake = None;
         self.dispatch.advance(self.now);

@@ -18,7 +18,7 @@ use busbar::budget::BudgetSpec;
 use busbar::freedom::Freedom;
 use busbar::job::Job;
 use busbar::live::control::setup::Setup;
-use busbar::live::job::{EventKind, Owner};
+use busbar::live::job::{ChangeReason, EventKind, Owner};
 use busbar::live::wire::HistoryLine;
 use busbar::machine::Machine;
 use busbar::model::{Menu, Model, OperatingPoint, Outcome, Rigid, Rung};
@@ -95,10 +95,12 @@ impl Model for Emulated {
 }
 
 /// Whether the loop turned twice within a millisecond, as far as can be told: something happened after
-/// something was decided.
+/// something was decided. Where Slurm placed a job is not decided here: one look may find it, and that the job has ended.
 pub(crate) fn turned_twice(history: &[HistoryLine]) -> bool {
-    let decides = |line: &HistoryLine| {
-        matches!(line.event.kind, EventKind::Started { .. } | EventKind::Changed { .. })
+    let decides = |line: &HistoryLine| match line.event.kind {
+        EventKind::Changed { reason, .. } => reason != ChangeReason::Placed,
+        EventKind::Started { .. } => true,
+        _ => false,
     };
     history
         .windows(2)

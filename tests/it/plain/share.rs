@@ -105,10 +105,9 @@ impl Plain<'_> {
         let mut settings: Vec<usize> = (0..ways.len()).collect();
         settings.sort_by_key(|way| (ways[*way].time_ms, ways[*way].milliwatts));
         let last = settings.len() - 1;
-        if self.machine.budget.iter().any(|step| step.0 > self.now) {
-            return (settings, last);
-        }
-        let (limit, all) = (self.limit_at(self.now), self.machine.nodes);
+        let to_come = self.machine.budget.iter().filter(|step| step.0 > self.now);
+        let limit = to_come.map(|step| step.1).fold(self.limit_at(self.now), u64::min);
+        let all = self.machine.nodes;
         let feeds_all = |way: &usize| {
             let per_node = ways[*way].milliwatts as f64 / f64::from(ways[*way].nodes);
             per_node * f64::from(all) <= limit as f64 * (1.0 + 1e-12)
@@ -117,10 +116,21 @@ impl Plain<'_> {
         (settings, floor)
     }
 
+    /// Whether nobody has had to wait for a week.
+    pub(super) fn is_calm(&self) -> bool {
+        self.waited.is_none_or(|waited| self.now - waited > 7 * 24 * 3_600_000)
+    }
+
     /// The way at which a job starts now beside others.
     fn shared_way(&self, job: usize, others: &[Stay]) -> Option<usize> {
         let ways = &self.jobs[job].ways;
         let (settings, floor) = self.settings(job);
+        if self.is_calm() {
+            return settings[..=floor]
+                .iter()
+                .copied()
+                .find(|way| self.can_start(job, *way, others));
+        }
         let held: u32 = self.running.iter().map(|job| job.2.nodes).sum();
         let free = self.machine.nodes - held;
         let watts = self.limit_at(self.now).saturating_sub(self.drawn());

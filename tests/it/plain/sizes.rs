@@ -17,35 +17,34 @@ impl Plain<'_> {
         let (nodes, power) = (u128::from(self.machine.nodes), u128::from(self.limit_at(self.now)));
         let by_nodes = u128::from(way.nodes) * power;
         let by_power = u128::from(way.milliwatts) * nodes;
-        let waiting = self.waiting.len() as u128;
+        // As many are to come as run.
+        let jobs = (self.waiting.len() + self.running.len()) as u128;
         u128::from(from - self.now + way.believed_ms) * nodes * power
-            + u128::from(way.believed_ms) * waiting * by_nodes.max(by_power)
+            + u128::from(way.believed_ms) * jobs * by_nodes.max(by_power)
     }
 
-    /// The way at which a job starts now, if it does: none that it could wait for is cheaper.
+    /// The way at which a job starts now, if it does: the cheapest; while nobody waits, of those as fast as it asks for.
     fn worth_starting(&self, job: usize, fair: bool, promise: Option<Stay>) -> Option<usize> {
-        let running = self.running_stays();
-        let mut others = running.clone();
+        let mut others = self.running_stays();
         others.extend(promise);
         let (nodes, milliwatts) = self.free();
         let ways = &self.jobs[job].ways;
-        let looked_at = self.looked_at(job, fair);
-        let may_start = |way: &&usize| {
-            ways[**way].nodes <= nodes
-                && ways[**way].milliwatts <= milliwatts
-                && self.fits(&self.stay(job, **way, self.now), &others)
+        let may_start = |way: &usize| {
+            ways[*way].nodes <= nodes
+                && ways[*way].milliwatts <= milliwatts
+                && self.fits(&self.stay(job, *way, self.now), &others)
         };
-        let key = |way: &&usize| {
-            (self.price(job, **way, self.now), ways[**way].milliwatts, ways[**way].nodes)
+        // A table may know fewer nodes than are asked for.
+        let is_as_asked =
+            |way: &usize| ways[*way].packed && ways[*way].nodes <= self.jobs[job].nodes;
+        let as_asked = (0..ways.len()).filter(is_as_asked).max_by_key(|way| ways[*way].nodes);
+        let as_asked = as_asked.filter(|_| self.is_calm() && !fair);
+        let key = |way: &usize| {
+            let it = &ways[*way];
+            let is_slower = as_asked.is_some_and(|asked| it.believed_ms > ways[asked].believed_ms);
+            (is_slower, self.price(job, *way, self.now), it.milliwatts, it.nodes)
         };
-        let now = *looked_at.iter().filter(may_start).min_by_key(key)?;
-        let is_cheaper_later = looked_at.iter().any(|way| {
-            let later = self.earliest(job, *way, &running).filter(|stay| stay.from > self.now);
-            later.is_some_and(|stay| {
-                self.price(job, *way, stay.from) < self.price(job, now, self.now)
-            })
-        });
-        (!is_cheaper_later).then_some(now)
+        self.looked_at(job, fair).into_iter().filter(may_start).min_by_key(key)
     }
 
     pub(super) fn sizes(&mut self, fair: bool) {

@@ -274,6 +274,7 @@ impl Surprised {
             ledger: &ledger,
             model: &model,
             changes: Changes { arrived: &arrived, machine: true, ..Changes::default() },
+            waited: None,
         };
         let mut decisions = Vec::new();
         self.policy.decide(&view, &mut decisions);

@@ -12,6 +12,16 @@ use crate::policy::{Adopted, Decision};
 use crate::units::{Instant, JobId, NodeId};
 
 impl Dispatch {
+    /// When somebody had to wait last, as far as is known.
+    pub fn waited(&self) -> Option<Instant> {
+        self.waited
+    }
+
+    /// Somebody had to wait, at this time last, before this dispatch was made.
+    pub fn remember_wait(&mut self, at: Option<Instant>) {
+        self.waited = self.waited.max(at);
+    }
+
     /// Another budget from now on.
     pub fn set_budget(&mut self, budget: Budget) {
         self.ledger.set_budget(budget);

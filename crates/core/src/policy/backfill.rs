@@ -87,6 +87,10 @@ pub trait Chooser {
         Watts::ZERO
     }
 
+    /// The same over time, while limits are to come: adds to what is free what running jobs would give up.
+    #[inline]
+    fn reclaim(&self, _view: &View<'_>, _free: &mut Availability) {}
+
     /// A turn begins. The order knows of all jobs that arrived.
     #[inline]
     fn begin<O: Order>(&mut self, _view: &View<'_>, _order: &O) {}
@@ -220,7 +224,12 @@ impl Room {
     }
 
     /// The same, with watts that running jobs would give up.
-    fn with(self, view: &View<'_>, reclaimable: Watts) -> Self {
+    fn with(mut self, view: &View<'_>, chooser: &impl Chooser) -> Self {
+        let reclaimable = chooser.reclaimable(view);
+        if let Some(outlook) = self.outlook.as_mut().filter(|_| reclaimable > Watts::ZERO) {
+            chooser.reclaim(view, &mut outlook.free);
+            outlook.tenure = outlook.free.tenure();
+        }
         // Where jobs hold more than the limit, what they give up goes to that first.
         let over = view.ledger.power().saturating_sub(view.ledger.limit());
         Room {
@@ -675,8 +684,7 @@ where
             }
             return;
         }
-        let mut room =
-            Room::knowing(view, &mut self.notes).with(view, self.chooser.reclaimable(view));
+        let mut room = Room::knowing(view, &mut self.notes).with(view, &self.chooser);
         let held = room.held;
         let promised = self.turn(view, &mut room, decisions);
         // Not earlier: those that follow in the order are found by their places.

@@ -39,7 +39,7 @@ use crate::freedom::Freedom;
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
 use crate::policy::order::Cost as _;
-use crate::policy::{Ahead, Decision, PastJob, Policy, Predictions, Room as Free, View};
+use crate::policy::{Decision, PastJob, Policy, Predictions, View};
 use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
 use crate::units::{Instant, JobId, Span, Watts};
 
@@ -200,6 +200,7 @@ impl Parm {
         &mut self,
         view: &View<'_>,
         others: (u32, Watts),
+        least: Least,
         program: &mut Program,
     ) -> (Room, Span) {
         let power = view.ledger.for_jobs(view.ledger.limit()).saturating_sub(others.1);
@@ -213,16 +214,21 @@ impl Parm {
                 Offered::to(view, job, options, point, window, may_ever_move)
             });
             let Some(offered) = running.offered() else { continue };
+            let options = &*running.options;
+            let may = |place: &usize| {
+                least.allows(options, *place) || options.points[*place] == running.point
+            };
             let (nodes, power) = if may_ever_move && running.may_move(view.now, guard) {
-                let places = offered.moving(&running.options, running).map(|(place, delay)| {
+                let places = offered.moving(options, running).map(|(place, delay)| {
                     pause = pause.max(delay);
                     place as usize
                 });
-                program.add(job, places);
-                jobs::least(&running.options, program.last_places())
+                program.add(job, places.filter(may));
+                jobs::least(options, program.last_places())
             } else {
                 pause = pause.max(offered.delay());
-                program.add(job, offered.staying().iter().map(|place| *place as usize));
+                let places = offered.staying().iter().map(|place| *place as usize);
+                program.add(job, places.filter(may));
                 offered.least()
             };
             room.nodes = room.nodes.saturating_sub(u64::from(nodes));
@@ -231,17 +237,27 @@ impl Parm {
         (room, pause)
     }
 
-    /// Writes down who is in the program: the running jobs first, and then those that may start. Returns the job
-    /// that must start, if there is one, and the longest that jobs may stand still because of what is decided now.
+    /// Writes down who is in the program: the running jobs first, and then those that may start. Returns the longest that
+    /// jobs may stand still because of what is decided now.
     fn gather(
         &mut self,
         view: &View<'_>,
         others: (u32, Watts),
+        least: Least,
         program: &mut Program,
-    ) -> (Option<JobId>, Span) {
-        let mut must_start = None;
+    ) -> Span {
         program.clear();
-        let (room, pause) = self.gather_running(view, others, program);
+        let (room, pause) = self.gather_running(view, others, least, program);
+        if least != Least::Any {
+            for job in view.queue.iter() {
+                let options = &self.options[&job];
+                // Who cannot give nodes back does not get more than it asks for.
+                let least = if may_ever_move(&self.spec, options) { least } else { Least::Asked };
+                let thrifty = options.thrifty.iter().map(|place| *place as usize);
+                program.add(job, thrifty.filter(|place| least.allows(options, *place)));
+            }
+            return pause;
+        }
         match self.spec.window {
             Window::All => {
                 for job in view.queue.iter() {
@@ -251,37 +267,13 @@ impl Parm {
                 }
             }
             Window::Times(times) => {
-                let mut entering =
-                    self.waiting.entering(view, &self.options, &room, times, &self.worth);
-                match self.impatient(view, &room) {
-                    Some(Impatient::Waits(then)) => then.keep_out(&mut entering, &self.options),
-                    Some(Impatient::Fits(oldest)) => {
-                        entering.push(oldest);
-                        entering.sort_unstable();
-                        entering.dedup();
-                        must_start = Some(oldest);
-                    }
-                    None => (),
-                }
-                for job in entering {
+                for job in self.waiting.entering(view, &self.options, &room, times, &self.worth) {
                     let thrifty = &self.options[&job].thrifty;
                     program.add(job, thrifty.iter().map(|place| *place as usize));
                 }
             }
         }
-        (must_start, pause)
-    }
-
-    /// The job that must not be passed any more, if there is one.
-    fn impatient(&self, view: &View<'_>, room: &Room) -> Option<Impatient> {
-        let oldest = self.worth.impatient(view)?;
-        let options = self.options.get(&oldest)?;
-        if room.has(options) {
-            return Some(Impatient::Fits(oldest));
-        }
-        let then = Ahead::of(view, &Free::of(view), &[]).vacancy(options.least())?;
-        let extra = then.nodes - options.least().nodes;
-        Some(Impatient::Waits(Then { window: then.at.since(view.now), extra }))
+        pause
     }
 
     /// Steps of the solver in all turns until now: what the turns cost, the same on every machine.
@@ -305,22 +297,18 @@ impl Parm {
 
     /// The point each job is to have, unless it has it already; `None` if the running ones cannot all
     /// go on within what there is.
-    fn solve(&mut self, view: &View<'_>) -> Option<Vec<(JobId, OperatingPoint)>> {
+    fn solve(&mut self, view: &View<'_>, least: Least) -> Option<Vec<(JobId, OperatingPoint)>> {
         let others = self.held_by_others(view);
         std::mem::swap(&mut self.program, &mut self.spare);
         let mut program = std::mem::take(&mut self.program);
-        let (must_start, pause) = self.gather(view, others, &mut program);
+        let pause = self.gather(view, others, least, &mut program);
         self.program = program;
         let nodes = u64::from(view.ledger.nodes_in_service().saturating_sub(others.0));
         let power = self.power(view, pause).saturating_sub(others.1).min(Watts::LARGEST);
         if self.is_settled(view.now, nodes, power) {
             return Some(Vec::new());
         }
-        let mut chosen = self.choose(view, nodes, power, must_start);
-        if chosen.is_none() && must_start.is_some() {
-            // Its least nodes and its least power may be those of different points.
-            chosen = self.choose(view, nodes, power, None);
-        }
+        let chosen = self.choose(view, nodes, power, least);
         self.settled = chosen.clone().map(|chosen| Settled { now: view.now, nodes, power, chosen });
         chosen
     }
@@ -331,7 +319,7 @@ impl Parm {
         view: &View<'_>,
         nodes: u64,
         power: Watts,
-        must_start: Option<JobId>,
+        least: Least,
     ) -> Option<Vec<(JobId, OperatingPoint)>> {
         // Options come from the model, which has some for each job; their power is bounded.
         let mut instance = std::mem::take(&mut self.instance);
@@ -350,8 +338,7 @@ impl Parm {
             let options = &self.options[&job];
             let weight = self.worth.of_waiting(view, job, options);
             let value = |place: usize| weight * options.speed_ups[place];
-            let need = if Some(job) == must_start { Need::Required } else { Need::Optional };
-            self.program.enter(&mut instance, &mut offers, need, options, value).ok()?;
+            self.program.enter(&mut instance, &mut offers, least.need(), options, value).ok()?;
         }
         let effort = self.spec.steps_for(instance.entries());
         let limits = Limits { gap: self.spec.gap(), effort, stop: None };
@@ -438,8 +425,55 @@ impl Parm {
                 history.goes_on(view, job, &point, point.time);
             }
             decisions.push(Decision::Start { job, point });
-            self.running.insert(job, Running::new(options.clone(), point, view.now));
+            let options = Options::with(options, point);
+            self.running.insert(job, Running::new(options, point, view.now));
         }
+    }
+
+    /// A turn begins: takes in what happened. Says whether there is anything to be decided.
+    pub(super) fn begin(&mut self, view: &View<'_>) -> bool {
+        let is_woken = view.changes.arrived.is_empty() && view.changes.nothing_freed();
+        self.note(view);
+        let is_idle = view.queue.is_empty() && self.running.is_empty();
+        !is_woken && !is_idle
+    }
+
+    /// Does what the program says.
+    pub(super) fn go_on(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        let wanted = self.solve(view, Least::Any).unwrap_or_else(|| self.hold_back(view));
+        self.carry_out(view, &wanted, decisions);
+    }
+
+    /// The same, if all waiting jobs can start and nobody has to be slower than he asks for, unless he is already. Nobody gets
+    /// more nodes than he asks for while that takes more than half of the machine. Says whether there was room.
+    pub(super) fn go_on_as_asked(
+        &mut self,
+        view: &View<'_>,
+        decisions: &mut Vec<Decision>,
+    ) -> bool {
+        let asked = self.options.values().map(|options| u64::from(options.asked_nodes));
+        let is_half_full = 2 * asked.sum::<u64>() > u64::from(view.ledger.nodes_in_service());
+        let least = if is_half_full { Least::Asked } else { Least::AsAsked };
+        let wanted = self.solve(view, least);
+        if let Some(wanted) = &wanted {
+            self.carry_out(view, wanted, decisions);
+        }
+        wanted.is_some()
+    }
+
+    /// Starts these waiting jobs, and changes nobody, whatever the program would say.
+    pub(super) fn start(
+        &mut self,
+        view: &View<'_>,
+        starting: &[(JobId, OperatingPoint)],
+        decisions: &mut Vec<Decision>,
+    ) {
+        self.carry_out(view, starting, decisions);
+    }
+
+    /// Whether the oldest job has waited for so long that it must not be passed any more.
+    pub(super) fn is_somebody_impatient(&self, view: &View<'_>) -> bool {
+        self.worth.is_impatient(view)
     }
 }
 
@@ -448,34 +482,34 @@ fn may_ever_move(spec: &ParmSpec, options: &Options) -> bool {
     spec.flexibility == Flexibility::Malleable && options.freedoms.has(Freedom::Resizes)
 }
 
-/// A job that must not be passed any more.
-enum Impatient {
-    /// There is room for it: it starts.
-    Fits(JobId),
-    /// There is not.
-    Waits(Then),
+/// What the program has to offer to each job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Least {
+    /// Anything; whoever waits may have to go on waiting.
+    Any,
+    /// No less speed than it asks for, and nobody waits.
+    AsAsked,
+    /// The same, on no more nodes than it asks for.
+    Asked,
 }
 
-/// When there is room for it, as far as is known.
-struct Then {
-    window: Span,
-    /// Nodes that are free then beyond those it needs.
-    extra: u32,
-}
-
-impl Then {
-    /// Keeps out whoever would be in its way: one who ends later, and does not fit on the nodes left over.
-    fn keep_out(mut self, entering: &mut Vec<JobId>, all: &BTreeMap<JobId, Arc<Options>>) {
-        entering.retain(|job| {
-            let options = &all[job];
-            if options.longest <= self.window {
-                return true;
+impl Least {
+    fn allows(self, options: &Options, place: usize) -> bool {
+        match self {
+            Least::Any => true,
+            Least::AsAsked => options.is_as_asked(place),
+            Least::Asked => {
+                options.is_as_asked(place) && options.points[place].nodes <= options.asked_nodes
             }
-            let most = options.points.iter().map(|point| point.nodes).max().unwrap_or(0);
-            let fits = most <= self.extra;
-            self.extra -= if fits { most } else { 0 };
-            fits
-        });
+        }
+    }
+
+    /// Whether a job that waits has to start.
+    fn need(self) -> Need {
+        match self {
+            Least::Any => Need::Optional,
+            Least::AsAsked | Least::Asked => Need::Required,
+        }
     }
 }
 
@@ -488,13 +522,9 @@ enum Phase {
 
 impl Policy for Parm {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
-        let is_woken = view.changes.arrived.is_empty() && view.changes.nothing_freed();
-        self.note(view);
-        if is_woken || (view.queue.is_empty() && self.running.is_empty()) {
-            return;
+        if self.begin(view) {
+            self.go_on(view, decisions);
         }
-        let wanted = self.solve(view).unwrap_or_else(|| self.hold_back(view));
-        self.carry_out(view, &wanted, decisions);
     }
 
     fn adjusts(&self) -> bool {

@@ -9,7 +9,10 @@
 //! In which [order](super::order) jobs are looked at is a parameter of its own: with `use=caps` and
 //! `order=fcfs` the policy answers the question of power alone. The program of *resizes* has weights in place of
 //! an order: with `order=history` what is left of a job is what is expected, otherwise what was asked for.
-//! There, whoever has waited for four halving times is not passed by anybody who would delay it.
+//! There, whoever has waited for eight halving times is not passed by anybody who would delay it ([`resizes`]).
+//!
+//! Until somebody has to wait, and again once nobody has waited for a week, jobs run as they were asked for, whatever may
+//! be done to them ([`calm`](super::calm)).
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,11 +28,14 @@ use crate::policy::{
 pub mod caps;
 mod ladders;
 pub(crate) mod recaps;
+mod resizes;
 mod settings;
 pub mod sizes;
+mod spare;
 
 pub(crate) use caps::ByShare;
 pub(crate) use recaps::Recapped;
+use resizes::Resized;
 pub(crate) use sizes::BySize;
 
 /// The parameters of the policy.
@@ -134,7 +140,7 @@ impl PolicyKind for ShareSpec {
                 let history = learns.then(|| History::that_predicts(self.order.predict));
                 let halving = self.order.halving();
                 let worth = Worth::Rest(Box::new(Rest { history, halving }));
-                Box::new(Parm::weighing(ParmSpec::default(), worth))
+                Box::new(Resized::by(Parm::weighing(ParmSpec::default(), worth)))
             }
         }
     }
@@ -143,11 +149,9 @@ impl PolicyKind for ShareSpec {
         self.uses.unwrap_or(Use::Resizes).freedoms()
     }
 
-    fn believes(&self, may: Freedoms) -> Published {
-        match may.has(Freedom::Sizes) {
-            true => Published::Pass,
-            false => Published::Clock,
-        }
+    /// Jobs that mind a cap more than the clock says would be ended at limits that are too short.
+    fn believes(&self, _may: Freedoms) -> Published {
+        Published::Pass
     }
 
     fn minds_kinds(&self, may: Freedoms) -> bool {

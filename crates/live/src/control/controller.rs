@@ -140,7 +140,10 @@ impl Controller {
     ) -> Result<Self, ControllerError> {
         let past: VecDeque<PastJob> =
             saved.past.iter().filter_map(|entry| setup.past(entry)).collect();
-        let scheduler = Scheduler::new(&setup, setup.handed_out(&budget), now);
+        let mut scheduler = Scheduler::new(&setup, setup.handed_out(&budget), now);
+        // Who did not start soon had to wait, until it started.
+        let ended = saved.past.iter().chain(&saved.jobs).filter_map(Entry::waited_until);
+        scheduler.remember_wait(ended.max());
         let programs = saved.program_bytes.into_iter().chain(std::iter::repeat(0));
         let kept = saved.jobs.iter().zip(programs);
         let bytes = kept.map(|(entry, program)| (entry.number, entry.request.bytes() + program));
@@ -194,6 +197,7 @@ impl Controller {
         self.follow_rule();
         let mut scheduler = Scheduler::new(&self.setup, self.setup.handed_out(&self.budget), now);
         scheduler.recall(self.past.make_contiguous());
+        scheduler.remember_wait(self.scheduler.waited());
         self.arrays = Arrays::of(self.jobs.values());
         self.dependents.clear();
         self.stuck.clear();

@@ -65,6 +65,16 @@ impl Scheduler {
         self.policy.recall(past);
     }
 
+    /// When a job had to wait last.
+    pub(super) fn waited(&self) -> Option<Instant> {
+        self.dispatch.waited()
+    }
+
+    /// A job had to wait, at this time last, before this scheduler was made.
+    pub(super) fn remember_wait(&mut self, at: Option<Instant>) {
+        self.dispatch.remember_wait(at);
+    }
+
     /// How far off the policy's predictions were, if it makes any.
     pub(super) fn predictions(&self) -> Option<Predictions> {
         self.policy.predictions()

@@ -14,10 +14,15 @@ use crate::policy::{Adopted, View};
 use crate::units::{Instant, JobId, Span, Watts};
 
 /// The points a job may have, and what each is worth.
+#[derive(Clone)]
 pub(super) struct Options {
     pub(super) points: Vec<OperatingPoint>,
     /// How many times as fast as on the fewest nodes under the lowest cap.
     pub(super) speed_ups: Vec<f64>,
+    /// The nodes that it asks for, ...
+    pub(super) asked_nodes: u32,
+    /// ... and how many times as fast it is there.
+    asked: f64,
     /// The time on the fewest nodes under the lowest cap.
     pub(super) slowest: Span,
     /// The longest any of them takes.
@@ -40,9 +45,10 @@ impl Options {
     /// Of the job's menu, those on the nodes it asks for, or all.
     pub(super) fn of(view: &View<'_>, job: JobId, flexibility: Flexibility) -> Self {
         let menu = view.menu(job);
-        let asked = menu[0].nodes;
-        let may =
-            |point: &&OperatingPoint| flexibility != Flexibility::None || point.nodes == asked;
+        let asked = menu[0];
+        let may = |point: &&OperatingPoint| {
+            flexibility != Flexibility::None || point.nodes == asked.nodes
+        };
         let mut points: Vec<OperatingPoint> = menu.iter().filter(may).copied().collect();
         // PARM chooses nodes and caps; a job uses all the cores it can.
         points.sort_unstable_by_key(|point| (point.nodes, point.cap, Reverse(point.cores)));
@@ -84,6 +90,8 @@ impl Options {
         Options {
             thrifty: needed.iter().enumerate().filter_map(is_thrifty).collect(),
             is_capped_in_vain,
+            asked_nodes: asked.nodes,
+            asked: speed_up(&asked),
             points,
             speed_ups,
             slowest,
@@ -98,6 +106,11 @@ impl Options {
     /// present one.
     pub(super) fn is_needed(&self, from: &OperatingPoint, place: usize) -> bool {
         !self.is_capped_in_vain[place] || self.points[place] == *from
+    }
+
+    /// Whether it is as fast at a point as it asks to be.
+    pub(super) fn is_as_asked(&self, place: usize) -> bool {
+        self.speed_ups[place] >= self.asked
     }
 
     /// Whether a job that runs at a point may be given the cap of another.
@@ -132,6 +145,16 @@ impl Options {
             self.admitted = Some(point);
             self.speed_ups.insert(place, self.slowest.secs_f64() / time.secs_f64());
         }
+    }
+
+    /// The same, of a job that somebody starts at a point.
+    pub(super) fn with(self: &Arc<Self>, point: OperatingPoint) -> Arc<Self> {
+        if self.points.contains(&point) {
+            return self.clone();
+        }
+        let mut options = Options::clone(self);
+        options.admit(point);
+        Arc::new(options)
     }
 
     /// The point on this many nodes under this cap.

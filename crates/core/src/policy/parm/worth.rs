@@ -8,7 +8,7 @@ use crate::policy::{PastJob, Predictions, View};
 use crate::units::{Instant, JobId, Span};
 
 /// After so many halving times of waiting nobody is passed any more.
-const PATIENCE: u64 = 4;
+const PATIENCE: u64 = 8;
 
 /// What is left of a job counts as at least this many seconds.
 const SHORTEST: f64 = 60.0;
@@ -124,14 +124,11 @@ impl Worth {
         }
     }
 
-    /// The job for which others have to make room, if the oldest has waited for so long that it must not be
-    /// passed any more.
-    pub(super) fn impatient(&self, view: &View<'_>) -> Option<JobId> {
-        let Worth::Rest(rest) = self else { return None };
-        let oldest = view.queue.head()?;
-        let since: Instant = view.job(oldest).submit;
+    /// Whether the oldest has waited for so long that it must not be passed any more.
+    pub(super) fn is_impatient(&self, view: &View<'_>) -> bool {
+        let (Worth::Rest(rest), Some(oldest)) = (self, view.queue.head()) else { return false };
         let patience = Span::from_millis(rest.halving.millis().saturating_mul(PATIENCE));
-        (view.now.since(since) > patience).then_some(oldest)
+        view.now.since(view.job(oldest).submit) > patience
     }
 }
 

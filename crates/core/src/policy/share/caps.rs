@@ -6,11 +6,14 @@
 //! slower ones are tried down to this floor, and then faster ones, the slowest of them first. The head of the
 //! queue gets its reservation at the setting with which it is expected to end first.
 //!
+//! While it is [calm](crate::policy::calm), a job gets the fastest setting that the room admits.
+//!
 //! What it deliberately does not do: predict how sensitive a job is to its cap.
 
 use super::settings::{Places, is_within, settings};
 use crate::ledger::Vacancy;
 use crate::model::OperatingPoint;
+use crate::policy::calm::is_calm;
 use crate::policy::{Ahead, Chooser, Order, Room, View};
 use crate::units::{JobId, Watts};
 
@@ -36,6 +39,9 @@ impl Chooser for ByShare {
             return None;
         }
         let settings = settings(view, job);
+        if is_calm(view) {
+            return settings.iter().find(|point| room.admits(point)).copied();
+        }
         let power = with_margin(room.power());
         let fair = |point: &OperatingPoint| is_within(point, power, room.nodes().max(point.nodes));
         let fair = settings.iter().position(fair).unwrap_or(settings.len() - 1);

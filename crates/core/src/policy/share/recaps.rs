@@ -10,7 +10,9 @@
 use std::cmp::Ordering;
 
 use super::ladders::{Climb, Ladder, Ladders};
-use super::settings::{Places, settings};
+use super::settings::{Places, lowest, settings};
+use super::spare::Spare;
+use crate::availability::Availability;
 use crate::freedom::Freedom;
 use crate::ledger::{Holding, Vacancy};
 use crate::model::OperatingPoint;
@@ -35,6 +37,8 @@ struct AtFloor {
     limit: Option<Watts>,
     /// Where jobs may start.
     places: Places,
+    /// Whether all of them can be at their floors. They last longer there, and so more of them may meet a limit to come.
+    may_lower: bool,
 }
 
 impl AtFloor {
@@ -49,7 +53,7 @@ impl AtFloor {
 
     /// Looks up the settings of those that run, where they are not known.
     fn look_up(&mut self, view: &View<'_>) {
-        let limit = view.ledger.lowest_limit(Instant::NEVER).min(view.ledger.limit());
+        let limit = lowest(view);
         if self.limit != Some(limit) || view.changes.machine {
             (self.ladders, self.limit) = (Ladders::default(), Some(limit));
         }
@@ -113,14 +117,36 @@ impl Chooser for AtFloor {
 
     fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.look_up(view);
+        self.may_lower = view.ledger.limits_to_come().is_empty()
+            || spare(self, view, &sharers(self, view, &[])).suffices();
         self.places.welcome(view);
     }
 
     fn reclaimable(&self, view: &View<'_>) -> Watts {
+        if !self.may_lower {
+            return Watts::ZERO;
+        }
         let beyond = |(holding, ladder): (&Holding, &Ladder)| {
             holding.power.saturating_sub(ladder.floor().power)
         };
         self.changeable(view).map(beyond).sum()
+    }
+
+    fn reclaim(&self, view: &View<'_>, free: &mut Availability) {
+        let sharers = sharers(self, view, &[]);
+        let running = view.ledger.running().iter();
+        let others = running.filter(|holding| self.ladders.of(holding.job).is_none());
+        let others = others.map(|other| (other.until, other.nodes, other.power));
+        // Their nodes come back when they would as things are: most get more than their floors.
+        let nodes = sharers.iter().filter_map(|sharer| sharer.held);
+        let nodes = nodes.map(|(held, _)| (held.until, held.nodes, Watts::ZERO));
+        let watts = sharers
+            .iter()
+            .map(|sharer| (view.now + sharer.left(view.now), 0, sharer.point().power));
+        let mut ends: Vec<(Instant, u32, Watts)> = others.chain(nodes).chain(watts).collect();
+        ends.sort_unstable();
+        let held = ends.iter().map(|end| end.2).sum();
+        *free = Availability::with_holders(view.ledger, held, ends.into_iter());
     }
 }
 
@@ -206,17 +232,27 @@ fn sharers<'a>(
     running.chain(new).collect()
 }
 
-/// What there is to be shared out beyond the floors of all sharers, until the last of them ends; `None` if it
-/// does not feed their floors.
-fn spare(view: &View<'_>, sharers: &[Sharer<'_>]) -> Option<Watts> {
-    let longest = sharers.iter().map(|sharer| sharer.left(view.now)).max();
-    let until = view.now + longest.unwrap_or(Span::ZERO);
-    let limit = view.ledger.lowest_limit(until).min(view.ledger.limit());
-    let held = sharers.iter().map(Sharer::held_power).sum();
-    let others = view.ledger.held().saturating_sub(held);
-    let floors: Watts = sharers.iter().map(|sharer| sharer.point().power).sum();
-    let (limit, needed) = (view.ledger.for_jobs(limit), others.saturating_add(floors));
-    (needed <= limit).then(|| limit.saturating_sub(needed))
+/// What there is to be shared out beyond the floors of all sharers and what others hold.
+fn spare(chooser: &AtFloor, view: &View<'_>, sharers: &[Sharer<'_>]) -> Spare {
+    let end = |sharer: &Sharer<'_>| view.now + sharer.left(view.now);
+    if view.ledger.limits_to_come().is_empty() {
+        let held = sharers.iter().map(Sharer::held_power).sum();
+        let others = view.ledger.held().saturating_sub(held);
+        let floors: Watts = sharers.iter().map(|sharer| sharer.point().power).sum();
+        let mut spare = Spare::of_limits(view, view.now);
+        spare.take(Instant::NEVER, others.saturating_add(floors));
+        return spare;
+    }
+    let last = sharers.iter().map(end).max();
+    let mut spare = Spare::of_limits(view, last.unwrap_or(view.now));
+    let running = view.ledger.running().iter();
+    for other in running.filter(|holding| chooser.ladders.of(holding.job).is_none()) {
+        spare.take(other.until, other.power);
+    }
+    for sharer in sharers {
+        spare.take(end(sharer), sharer.point().power);
+    }
+    spare
 }
 
 /// Gives out watts, one step at a time, in the order of `climbs`.
@@ -225,22 +261,26 @@ fn share_out<'a>(
     sharers: &mut [Sharer<'_>],
     sharer_of: &[u32],
     least: Watts,
-    mut spare: Watts,
+    now: Instant,
+    mut spare: Spare,
 ) {
     for climb in climbs {
         // From here on no step fits.
-        if spare < least {
+        if spare.is_below(least) {
             return;
         }
         let Some(sharer) = sharers.get_mut(sharer_of[climb.job.index()] as usize) else { continue };
-        if sharer.job != climb.job || sharer.is_stuck {
-            continue;
-        }
-        if climb.more <= spare {
-            spare -= climb.more;
+        if sharer.job == climb.job && !sharer.is_stuck {
             sharer.place -= 1;
-        } else {
-            sharer.is_stuck = true;
+            // That it then ends sooner counts for nothing: others may get theirs before it has its own.
+            let until = match spare.changes() {
+                true => now + sharer.left(now),
+                false => Instant::NEVER,
+            };
+            if !spare.take_if_there(until, climb.more) {
+                sharer.place += 1;
+                sharer.is_stuck = true;
+            }
         }
     }
 }
@@ -275,6 +315,10 @@ impl<O: Order> Recapped<O> {
     fn share(&mut self, view: &View<'_>, starts: &[Decision]) -> Vec<Granted> {
         let Recapped { backfill, sharer_of } = self;
         let starting = starting(view, starts);
+        let is_over = view.ledger.power() > view.ledger.limit();
+        if !backfill.chooser().may_lower && !is_over {
+            return as_admitted(&starting);
+        }
         let mut sharers = sharers(backfill.chooser(), view, &starting);
         sharer_of.resize(view.jobs.len().max(sharer_of.len()), u32::MAX);
         for (place, sharer) in (0..).zip(&sharers) {
@@ -285,13 +329,8 @@ impl<O: Order> Recapped<O> {
         new.sort_unstable();
         let ladders = &backfill.chooser().ladders;
         let least = new.iter().map(|climb| climb.more).fold(ladders.least_climb(), Watts::min);
-        let spare = match spare(view, &sharers) {
-            // Running jobs last longer at their floors, and so more of them may meet a limit to come. As they are,
-            // there is room for those that start.
-            None if !starting.is_empty() => return as_admitted(&starting),
-            spare => spare.unwrap_or(Watts::ZERO),
-        };
-        share_out(ladders.climbs_with(&new), &mut sharers, sharer_of, least, spare);
+        let spare = spare(backfill.chooser(), view, &sharers);
+        share_out(ladders.climbs_with(&new), &mut sharers, sharer_of, least, view.now, spare);
         let becomes = |sharer: &Sharer<'_>| {
             let (held, point) = (sharer.held.map(|(held, _)| held.power), *sharer.point());
             let left = || sharer.left(view.now);

@@ -3,16 +3,15 @@
 use smallvec::SmallVec;
 
 use crate::model::{Menu, OperatingPoint};
-use crate::policy::slowable::is_steady;
 use crate::policy::{Room, View};
 use crate::queue::Fit;
-use crate::units::{JobId, Watts};
+use crate::units::{Instant, JobId, Watts};
 
 /// The settings of a job from the fastest down to the floor; never empty.
 pub(super) type Settings = SmallVec<[OperatingPoint; 8]>;
 
 /// The settings that a job may get, fastest first. The last is the floor: the fastest setting that could feed
-/// the whole machine. While limits are to come, a job may have to be slower than the present one demands.
+/// the whole machine under every limit from now on.
 pub(super) fn settings(view: &View<'_>, job: JobId) -> Settings {
     settings_of(view, &view.menu(job))
 }
@@ -23,12 +22,16 @@ fn settings_of(view: &View<'_>, menu: &Menu) -> Settings {
     let mut settings: Settings =
         menu.iter().filter(|point| point.nodes == asked).copied().collect();
     settings.sort_by_key(|point| (point.time, point.power));
-    if is_steady(view) {
-        let (power, nodes) = (view.ledger.for_jobs(view.ledger.limit()), view.ledger.total_nodes());
-        let floor = settings.iter().position(|point| is_within(point, power, nodes));
-        settings.truncate(floor.map_or(settings.len(), |floor| floor + 1));
-    }
+    let (power, nodes) = (view.ledger.for_jobs(lowest(view)), view.ledger.total_nodes());
+    let floor = settings.iter().position(|point| is_within(point, power, nodes));
+    settings.truncate(floor.map_or(settings.len(), |floor| floor + 1));
     settings
+}
+
+/// The lowest limit from now on.
+#[inline]
+pub(super) fn lowest(view: &View<'_>) -> Watts {
+    view.ledger.lowest_limit(Instant::NEVER)
 }
 
 /// Whether a point draws at most a share of `power` for each of its nodes, if `nodes` share it.
@@ -40,8 +43,6 @@ pub(super) fn is_within(point: &OperatingPoint, power: Watts, nodes: u32) -> boo
 
 /// The places of the menus at which some job may start. At a place that is slower than every job's floor most jobs of a
 /// deep queue would fit, and none may start: who asks the queue's index about it is told of them in vain.
-///
-/// While limits are to come, there is no floor, and every place counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     /// By place: whether some job may start there.
@@ -53,10 +54,8 @@ pub(super) struct Places {
 impl Places {
     /// Looks at the jobs that arrived, or at all that wait, the first time and whenever there is another limit.
     pub(super) fn welcome(&mut self, view: &View<'_>) {
-        let present = (view.ledger.limit(), view.ledger.total_nodes());
-        if !is_steady(view) {
-            *self = Places::default();
-        } else if self.complete_for == Some(present) {
+        let present = (lowest(view), view.ledger.total_nodes());
+        if self.complete_for == Some(present) {
             view.changes.arrived.iter().for_each(|job| self.look_at(view, *job));
         } else {
             *self = Places { allowed: Vec::new(), complete_for: Some(present) };

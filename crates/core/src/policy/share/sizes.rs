@@ -2,16 +2,19 @@
 //!
 //! Rule: backfilling with one reservation. A point on n nodes with p watts that takes t and can be had after a
 //! wait of a costs a + t · (1 + Q · max(n/N, p/B)), where N nodes and B watts are the machine's and Q is the
-//! number of jobs that wait: each of them waits longer by the part of the machine that is taken. A job starts
-//! now if the cheapest point that fits now costs no more than the cheapest one that it could wait for. The head
-//! of the queue gets its reservation at the cheapest of all.
+//! number of jobs that wait and of those that run, which is how many are likely to come meanwhile (Little's law): each of them
+//! waits longer by the part of the machine that is taken. A job starts at the cheapest point that fits now. The head of the
+//! queue gets its reservation at the cheapest of all. While it is [calm](crate::policy::calm), a job starts at a point at which
+//! it is as fast as it was asked for, if one fits.
 //!
 //! With `fair=on` a job looks only at points within its own share of the power, as in RMAP.
 //!
-//! What it deliberately does not do: change jobs that run.
+//! What it deliberately does not do: change jobs that run, or wait for a point that would be cheaper later. What is
+//! expected of later is mostly wrong, since users ask for more time than they need.
 
-use crate::ledger::{Holding, Vacancy};
+use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, TimedPoint};
+use crate::policy::calm::is_calm;
 use crate::policy::rmap::fair_share;
 use crate::policy::slowable::every_candidate;
 use crate::policy::{Ahead, Chooser, Order, Room, View};
@@ -20,35 +23,13 @@ use crate::units::{JobId, Span, Watts};
 /// Sizes and settings by what they cost everybody.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BySize {
+    /// Whether each job keeps within its share of the power.
     fair: bool,
-    /// What jobs started in this turn will hold, soonest back first.
-    started: Vec<Holding>,
-    /// The points they start at.
-    points: Vec<OperatingPoint>,
-    /// What is free in this turn while limits are to come, if nothing is kept for the head of the queue; once somebody
-    /// asked.
-    unreserved: Option<Room>,
 }
 
 impl BySize {
-    /// The chooser; `fair` keeps each job within its share of the power.
     pub(crate) fn new(fair: bool) -> Self {
-        BySize { fair, ..BySize::default() }
-    }
-
-    /// What is free while limits are to come, if nothing is kept for the head of the queue.
-    fn unreserved<'a>(
-        points: &[OperatingPoint],
-        known: &'a mut Option<Room>,
-        view: &View<'_>,
-    ) -> &'a Room {
-        known.get_or_insert_with(|| {
-            let mut room = Room::of(view);
-            for point in points {
-                room.take(point);
-            }
-            room
-        })
+        BySize { fair }
     }
 
     /// The points that a job may look at.
@@ -63,74 +44,60 @@ impl BySize {
         };
         ways.into_iter().filter(move |way| way.point.power <= most)
     }
+
+    /// The longest that a job should take: while it is calm, as long as it is believed to take as it asks.
+    fn longest(&self, view: &View<'_>, job: JobId) -> Option<Span> {
+        if self.fair || !is_calm(view) {
+            return None;
+        }
+        let asked = view.nominal(job);
+        self.offered(view, job).find(|way| way.point == asked).map(|way| way.believed)
+    }
 }
 
 /// What points cost those who wait.
 struct Prices {
     nodes: u128,
     power: u128,
-    waiting: u128,
+    jobs: u128,
 }
 
 /// What a point costs: comparable for points of one turn alone.
 type Price = u128;
 
 impl Prices {
-    /// With this many jobs about to start, which do not wait any more.
-    fn of(view: &View<'_>, started: usize) -> Self {
+    fn of(view: &View<'_>) -> Self {
         let power = view.ledger.for_jobs(view.ledger.limit()).min(Watts::LARGEST);
         Prices {
             nodes: u128::from(view.ledger.total_nodes().max(1)),
             power: u128::from(power.milliwatts().max(1)),
-            waiting: view.queue.len().saturating_sub(started) as u128,
+            jobs: (view.queue.len() + view.ledger.running().len()) as u128,
         }
     }
 
     /// The cost of a point that can be had after a wait, times all nodes and all watts, so that it is exact.
     fn price(&self, way: &TimedPoint, wait: Span) -> Price {
-        let Prices { nodes, power, waiting } = self;
+        let Prices { nodes, power, jobs } = self;
         let part_of_nodes = u128::from(way.point.nodes) * power;
         let part_of_power = u128::from(way.point.power.milliwatts()) * nodes;
         let time = u128::from(way.believed.millis());
         let own = (u128::from(wait.millis()) + time).saturating_mul(nodes * power);
-        let others = time.saturating_mul(*waiting).saturating_mul(part_of_nodes.max(part_of_power));
+        let others = time.saturating_mul(*jobs).saturating_mul(part_of_nodes.max(part_of_power));
         own.saturating_add(others)
     }
 }
 
 impl Chooser for BySize {
     fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
-        let prices = Prices::of(view, self.started.len());
+        let prices = Prices::of(view);
+        let longest = self.longest(view, job);
         let at_once = self.offered(view, job).filter(|way| room.admits(&way.point));
-        let at_once = at_once.map(|way| (prices.price(&way, Span::ZERO), way.point));
-        let (price, point) =
-            at_once.min_by_key(|(price, point)| (*price, point.power, point.nodes))?;
-        let mut known = self.unreserved.take();
-        let unreserved = match room.is_changing() {
-            true => Self::unreserved(&self.points, &mut known, view),
-            false => room,
-        };
-        let ahead = Ahead::of(view, unreserved, &self.started);
-        let is_cheaper_later = self.offered(view, job).any(|way| {
-            // The look ahead is worth its time only for those that would be cheaper without a wait.
-            prices.price(&way, Span::ZERO) < price
-                && ahead.vacancy(&way.point).is_some_and(|then| {
-                    then.at > view.now && prices.price(&way, then.at.since(view.now)) < price
-                })
-        });
-        self.unreserved = known;
-        if is_cheaper_later {
-            return None;
-        }
-        let until = view.now + point.time;
-        let holding = Holding { until, job, nodes: point.nodes, power: point.power };
-        let place = self.started.partition_point(|other| (other.until, other.job) < (until, job));
-        self.started.insert(place, holding);
-        self.points.push(point);
-        if let Some(room) = &mut self.unreserved {
-            room.take(&point);
-        }
-        Some(point)
+        let is_slower = |way: &TimedPoint| longest.is_some_and(|longest| way.believed > longest);
+        let priced =
+            at_once.map(|way| (is_slower(&way), prices.price(&way, Span::ZERO), way.point));
+        let best = priced
+            .min_by_key(|(is_slower, price, point)| (*is_slower, *price, point.power, point.nodes));
+        best.map(|(_, _, point)| point)
     }
 
     fn reserve(
@@ -139,7 +106,7 @@ impl Chooser for BySize {
         job: JobId,
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
-        let prices = Prices::of(view, self.started.len());
+        let prices = Prices::of(view);
         let later = self.offered(view, job).filter_map(|way| {
             let then = ahead.vacancy(&way.point)?;
             Some((prices.price(&way, then.at.since(view.now)), way.point, then))
@@ -169,11 +136,5 @@ impl Chooser for BySize {
     #[inline]
     fn refusals_outlive_arrivals(&self) -> bool {
         false
-    }
-
-    fn begin<O: Order>(&mut self, _view: &View<'_>, _order: &O) {
-        self.started.clear();
-        self.points.clear();
-        self.unreserved = None;
     }
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use rustix::net::sockopt::socket_peercred;
 use tokio::net;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -40,7 +40,13 @@ pub struct Server {
     shared: Arc<Shared>,
     runtime: Runtime,
     /// The task that accepts connections; none once the server is stopped.
-    accepting: Option<JoinHandle<()>>,
+    accepting: Option<Accepting>,
+}
+
+/// A task that accepts connections, and what tells it that nobody else can come, because its socket was removed.
+struct Accepting {
+    task: JoinHandle<()>,
+    replace: oneshot::Sender<()>,
 }
 
 /// Connections that are served but not closed yet: clients see that they are closed when this is
@@ -123,9 +129,11 @@ impl Server {
         listener.set_nonblocking(true)?;
         let _inside = self.runtime.enter();
         let listener = net::UnixListener::from_std(listener)?;
-        let accepting = self.runtime.spawn(Arc::clone(&self.shared).accept(listener));
-        if let Some(before) = self.accepting.replace(accepting) {
-            before.abort();
+        let (replace, replaced) = oneshot::channel();
+        let task = self.runtime.spawn(Arc::clone(&self.shared).accept(listener, replaced));
+        if let Some(before) = self.accepting.replace(Accepting { task, replace }) {
+            // It is gone only if the server is.
+            let _ = before.replace.send(());
         }
         Ok(())
     }
@@ -156,7 +164,7 @@ impl Server {
         let Some(accepting) = self.accepting.take() else { return Parting::default() };
         // The file is removed first, so that no new client finds the daemon.
         self.file.remove();
-        accepting.abort();
+        accepting.task.abort();
         self.shared.stopping.send_replace(true);
         let all_gone =
             async { timeout(self.shared.limits.answer, self.shared.until_empty()).await };
@@ -193,14 +201,40 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn accept(self: Arc<Self>, listener: net::UnixListener) {
+    async fn accept(
+        self: Arc<Self>,
+        listener: net::UnixListener,
+        mut replaced: oneshot::Receiver<()>,
+    ) {
         loop {
-            match listener.accept().await {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = &mut replaced => break,
+            };
+            match accepted {
                 Ok((stream, _)) => self.admit(stream),
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     sleep(PAUSE).await;
                 }
+            }
+        }
+        if let Err(error) = self.accept_last(listener) {
+            tracing::warn!(%error, "cannot accept the last connections of a socket that was removed");
+        }
+    }
+
+    /// Accepts those who connected before the socket was removed, and have not been accepted yet.
+    fn accept_last(self: &Arc<Self>, listener: net::UnixListener) -> io::Result<()> {
+        let listener = listener.into_std()?;
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(true)?;
+                    self.admit(net::UnixStream::from_std(stream)?);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
             }
         }
     }

@@ -360,6 +360,24 @@ fn a_socket_has_one_daemon_and_a_dead_one_makes_way() {
     assert!(matches!(error, BindError::TooLong { .. }), "{error}");
 }
 
+/// Clients connect, and the socket is removed and made again before all of them are accepted. Each is served.
+#[test]
+fn whoever_connected_before_the_socket_was_removed_is_served() {
+    let mut fake = Fake::new(Limits::default());
+    for round in 0..20 {
+        let mut clients: Vec<Raw> = (0..10).map(|_| fake.connect()).collect();
+        fs::remove_file(fake.path()).unwrap();
+        assert!(fake.server.restore(false).unwrap(), "round {round}");
+        clients.push(fake.connect());
+        for (client, job) in clients.iter_mut().zip(1..) {
+            client.send(format!("{}\n", asking(job)).as_bytes());
+            let is_its_own =
+                |reply| matches!(reply, Reply::Submitted { job: other, .. } if other == job);
+            assert!(client.hear().is_some_and(is_its_own), "round {round}, client {job}");
+        }
+    }
+}
+
 #[test]
 fn when_the_loop_is_gone_clients_are_told() {
     let folder = tempfile::tempdir().unwrap();
