@@ -41,7 +41,7 @@ pub(super) struct Share {
     #[arg(long, requires = "traces")]
     choosing: bool,
 
-    /// Run only the experiments of one paper: logs (PB-guided's), rmap, parm, ptune or utility
+    /// Run only the experiments of one paper: logs (PB-guided's), rmap, parm, ptune or utility; or compare with all policies: safety
     #[arg(long, value_name = "GROUND")]
     ground: Option<share::Ground>,
 

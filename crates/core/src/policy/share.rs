@@ -9,10 +9,10 @@
 //! In which [order](super::order) jobs are looked at is a parameter of its own: with `use=caps` and
 //! `order=fcfs` the policy answers the question of power alone. The program of *resizes* has weights in place of
 //! an order: with `order=history` what is left of a job is what is expected, otherwise what was asked for.
-//! There, whoever has waited for eight halving times is not passed by anybody who would delay it ([`resizes`]).
+//! There, whoever has waited for eight halving times is not passed by anybody who would delay it (`resizes`).
 //!
 //! Until somebody has to wait, and again once nobody has waited for a week, jobs run as they were asked for, whatever may
-//! be done to them ([`calm`](super::calm)).
+//! be done to them (`calm`).
 
 use std::fmt;
 use std::str::FromStr;

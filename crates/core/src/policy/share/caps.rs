@@ -6,7 +6,7 @@
 //! slower ones are tried down to this floor, and then faster ones, the slowest of them first. The head of the
 //! queue gets its reservation at the setting with which it is expected to end first.
 //!
-//! While it is [calm](crate::policy::calm), a job gets the fastest setting that the room admits.
+//! While it is `calm`, a job gets the fastest setting that the room admits.
 //!
 //! What it deliberately does not do: predict how sensitive a job is to its cap.
 

@@ -3,9 +3,9 @@
 //! Rule: the program of [PARM](crate::policy::parm) with other weights. A job counts one over the square root of what is left of
 //! it, and twice as much after each halving time that it waited.
 //!
-//! While it is [calm](crate::policy::calm), the program offers nobody less speed than he asks for; and more nodes only to those
+//! While it is `calm`, the program offers nobody less speed than he asks for; and more nodes only to those
 //! that can give them back, and only while all together ask for no more than half of the machine. Where there is no room for
-//! that, jobs start as with [sizes](super::sizes).
+//! that, jobs start as with `sizes`.
 //!
 //! Once the oldest has waited for eight halving times, the program is not asked. Then nobody passes the oldest who would delay
 //! it: jobs start in the order of the queue as with sizes, and those that run keep what they have.

@@ -4,7 +4,7 @@
 //! wait of a costs a + t · (1 + Q · max(n/N, p/B)), where N nodes and B watts are the machine's and Q is the
 //! number of jobs that wait and of those that run, which is how many are likely to come meanwhile (Little's law): each of them
 //! waits longer by the part of the machine that is taken. A job starts at the cheapest point that fits now. The head of the
-//! queue gets its reservation at the cheapest of all. While it is [calm](crate::policy::calm), a job starts at a point at which
+//! queue gets its reservation at the cheapest of all. While it is `calm`, a job starts at a point at which
 //! it is as fast as it was asked for, if one fits.
 //!
 //! With `fair=on` a job looks only at points within its own share of the power, as in RMAP.
