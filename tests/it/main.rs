@@ -28,6 +28,7 @@ mod feeds;
 mod files;
 mod frozen;
 mod gangs;
+mod guarantees;
 mod guided;
 #[cfg(feature = "live")]
 mod handover;
