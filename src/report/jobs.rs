@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::digits::Line;
-use crate::metrics::{RunContext, bounded_slowdown, wait};
+use crate::metrics::{RunContext, bounded_slowdown, energy_totals, wait};
 use crate::policy::DropReason;
 use crate::report::feeds::feed_name;
 use crate::rows::quote;
@@ -13,7 +13,7 @@ use crate::units::{JobId, Joules};
 
 const HEADING: &[u8] =
     b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz,\
-    requested,processors,cores,user,application,energy,restarts,changes,runs,shape\n";
+    requested,processors,cores,user,application,energy,restarts,changes,runs,shape,energy_total\n";
 
 /// Energy to the nearest thousandth of a joule; more than can be written counts as the most that can.
 pub(super) fn thousandths_of_joules(energy: Joules) -> u64 {
@@ -44,12 +44,17 @@ pub fn write_jobs(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> i
     let machine = subject.machine;
     let mut gears = machine.gearbox.node_powers(machine.added_power());
     gears.retain(|_| subject.has_gears);
+    let energy_totals = energy_totals(subject, run);
     let mut line = Line::new();
     let rows = subject.workload.jobs().iter().zip(&run.records);
     for (id, (job, record)) in (0..).map(JobId).zip(rows) {
         // From the last column to the first: the line grows to the left.
         line.clear();
         line.byte(b'\n');
+        if let Some(energy) = energy_totals[id.index()] {
+            line.thousandths(thousandths_of_joules(energy));
+        }
+        line.byte(b',');
         if let Some(world) = subject.world {
             line.text(world.assigned().shape(id).name());
             line.byte(b',');
@@ -165,10 +170,10 @@ mod tests {
         assert_eq!(
             String::from_utf8(csv).unwrap(),
             "id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz,\
-             requested,processors,cores,user,application,energy,restarts,changes,runs,shape\n\
-             7,0,0,1.5,2,100,200,0,1.0000,false,completed,,2.3,1.5,2,1,3,,300,0,0,,\n\
-             8,1,1.5,3,1,100,100,0.5,1.3333,false,completed,,2.3,1.5,1,1,3,4,150,0,0,,\n\
-             9,1,,,5,,,,,,rejected,needs more nodes than the machine has,,1.5,5,,3,,,0,0,,\n"
+             requested,processors,cores,user,application,energy,restarts,changes,runs,shape,energy_total\n\
+             7,0,0,1.5,2,100,200,0,1.0000,false,completed,,2.3,1.5,2,1,3,,300,0,0,,,300\n\
+             8,1,1.5,3,1,100,100,0.5,1.3333,false,completed,,2.3,1.5,1,1,3,4,150,0,0,,,150\n\
+             9,1,,,5,,,,,,rejected,needs more nodes than the machine has,,1.5,5,,3,,,0,0,,,\n"
         );
     }
 }

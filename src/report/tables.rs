@@ -4,13 +4,13 @@
 use std::borrow::Cow;
 
 use crate::job::Job;
-use crate::metrics::{RunContext, bounded_slowdown, wait};
+use crate::metrics::{RunContext, bounded_slowdown, energy_totals, wait};
 use crate::report::changes::event;
 #[cfg(feature = "parquet")]
 use crate::report::feeds::{feed_name, stretches};
 use crate::report::jobs::{reason, thousandths_of_joules};
 use crate::sim::{Capping, Record, Run};
-use crate::units::{Instant, JobId, Span, Watts};
+use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
 
 /// The cells of a column, from the first row to the last.
@@ -109,6 +109,8 @@ pub(crate) fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> 
     let runs = |row: &Row<'_>| subject.world.map(|world| world.application(row.0).name.clone());
     let shape = |row: &Row<'_>| subject.world.map(|world| world.assigned().shape(row.0).name());
     let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+    let energy = |energy: Option<Joules>| Some(thousandths(thousandths_of_joules(energy?)));
+    let energy_totals = energy_totals(subject, run).into_iter().map(energy);
     let columns = vec![
         ("id", whole(&|(_, job, _)| Some(job.number))),
         ("submit", always_number(&|(_, job, _)| seconds_at(job.submit))),
@@ -136,6 +138,7 @@ pub(crate) fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> 
         ("changes", whole(&|(_, _, record)| Some(record.changes.into()))),
         ("runs", Cells::Word(rows.iter().map(|row| runs(row).map(Cow::from)).collect())),
         ("shape", Cells::Word(rows.iter().map(|row| shape(row).map(Cow::from)).collect())),
+        ("energy_total", Cells::Number(energy_totals.collect())),
     ];
     Table::of(columns)
 }

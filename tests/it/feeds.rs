@@ -221,6 +221,42 @@ fn who_never_fits_is_told_which_feed() {
     assert!(jobs.contains("needs more power on its nodes than feed 'pdu 7' carries"), "{jobs}");
 }
 
+/// On a machine with partitions, feeds name nodes as the partitions do.
+#[test]
+fn feeds_of_partitions_name_their_nodes() {
+    const MACHINE: &str = "[power]\nnode = '100W'\nidle = '10W'\n[[partition]]\nname = 'cpu'\nnodes = 4\n\
+        [[partition]]\nname = 'gpu'\nnodes = 2\npower.node = '900W'\n";
+    let folder = tempfile::tempdir().unwrap();
+    let with = |feeds: &str| {
+        fs::write(folder.path().join("m.toml"), format!("{MACHINE}{feeds}")).unwrap();
+        busbar(&["machine", "show", "m.toml"], folder.path())
+    };
+    let feed = |name: &str, limit: &str, nodes: &str| {
+        format!("[[feed]]\nname = '{name}'\nlimit = '{limit}'\nnodes = '{nodes}'\n")
+    };
+    let shown =
+        with(&(feed("a", "60%", "cpu[1-3], gpu[0]") + &feed("b", "none", "gpu[1]"))).unwrap();
+    // Three nodes of 100 W and one of 900 W.
+    assert!(shown.contains("a: 720.0 W for 4 nodes (40.0 W idle)"), "{shown}");
+    for (nodes, said) in [
+        ("1-3", "line 11, feed 'a': 'nodes' has '1-3', which is no partition with nodes of its own"),
+        ("gpus", "did you mean 'gpu'"),
+        ("cpu[0-4]", "node 4 ('nodes') is not in partition 'cpu': its 4 nodes are 0-3"),
+        ("cpu[0-1", "which has no ']'"),
+        ("cpu[0-1] gpu", "write a comma"),
+        ("cpu[x]", "write node numbers"),
+    ] {
+        let why = with(&feed("a", "60%", nodes)).unwrap_err();
+        assert!(why.contains(said), "{nodes}: {why}");
+    }
+    let why = with(&(feed("a", "60%", "cpu") + &feed("b", "50%", "gpu, cpu[2]"))).unwrap_err();
+    assert!(why.contains("node cpu[2] is also in feed 'a'"), "{why}");
+    with(&feed("a", "60%", "cpu")).unwrap();
+    let one = ["simulate", "-m", "m.toml", "--partition", "gpu"];
+    let why = busbar(&one, folder.path()).unwrap_err();
+    assert!(why.contains("its other partitions draw through them"), "{why}");
+}
+
 #[test]
 fn what_does_not_know_feeds_says_so() {
     let folder = tempfile::tempdir().unwrap();

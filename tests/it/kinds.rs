@@ -2,18 +2,19 @@
 
 use std::path::Path;
 
-use busbar::budget::Budget;
+use busbar::budget::BudgetSpec;
 use busbar::job::Job;
 use busbar::machine::{Machine, check_text};
+use busbar::metrics::energy_totals;
 use busbar::policy::PolicySpec;
 use busbar::prepared::{PreparedWorkload, Rules, SharedWorld};
 use busbar::sim::State;
-use busbar::units::{Instant, Span, Watts};
+use busbar::units::{Instant, Joules, Span, Watts};
 use busbar::workload::{Partitions, Placed, Workload};
 use busbar::world::Repertoire;
 use proptest::prelude::*;
 
-use crate::plain::kinds::{Asked, PlainKind, PlainPartition, starts};
+use crate::plain::kinds::{Asked, PlainFeed, PlainKind, PlainPartition, starts};
 
 /// Nodes: how many, what each has, and what each of its processors adds in milliwatts; and the idle power in watts.
 const KINDS: [(PlainKind, u64); 3] = [
@@ -38,8 +39,37 @@ fn floor() -> u64 {
     KINDS.iter().map(|(kind, idle)| kind.nodes as u64 * idle * 1000).sum()
 }
 
+/// Feeds, as the machine file names their nodes, and all nodes below each: a rack in a row that has nodes of two kinds, and the
+/// feed of the nodes with GPUs.
+const FEEDS: [(&str, &str, Option<&str>, &[usize]); 3] = [
+    ("row", "short[2-3], fat[0]", None, &[0, 1, 2, 3, 5]),
+    ("rack", "short[0-1]", Some("row"), &[0, 1]),
+    ("gpus", "gpu", None, &[7, 8, 9]),
+];
+
+/// What jobs may add below each feed, in milliwatts.
+type Limits = [u64; 3];
+
+fn feeds(limits: &Limits) -> Vec<PlainFeed> {
+    let feeds = FEEDS.iter().zip(limits);
+    feeds.map(|((.., nodes), &for_jobs)| PlainFeed { nodes: nodes.to_vec(), for_jobs }).collect()
+}
+
+/// Feeds that leave much or little to jobs, or none.
+fn limits() -> impl Strategy<Value = Option<Limits>> {
+    let limit = || prop_oneof![Just(5_000_000u64), 20_000u64..700_000];
+    prop::option::weighted(0.7, [limit(), limit(), limit()])
+}
+
+/// What the nodes of a feed draw when they are idle, in milliwatts.
+fn idle(nodes: &[usize]) -> u64 {
+    let all = KINDS.iter().flat_map(|(kind, idle)| vec![idle * 1000; kind.nodes]);
+    let all: Vec<u64> = all.collect();
+    nodes.iter().map(|node| all[*node]).sum()
+}
+
 /// What caps can reach is a milliwatt of each node, so that all applications draw what the nodes do.
-fn machine() -> Machine {
+fn machine(limits: Option<&Limits>) -> Machine {
     let watts = |milliwatts: u64| format!("{}.{:03}W", milliwatts / 1000, milliwatts % 1000);
     let own = OWN.iter().zip(&KINDS).map(|(name, (kind, idle))| {
         let [processors, memory, gpus] = kind.size;
@@ -57,7 +87,13 @@ fn machine() -> Machine {
         let of: Vec<String> = of.iter().map(|kind| format!("'{}'", OWN[*kind])).collect();
         format!("[[partition]]\nname = '{name}'\nof = [{}]\nshared = {shared}\n", of.join(", "))
     });
-    let text: String = own.chain(over).collect();
+    let fed = FEEDS.iter().zip(limits.into_iter().flatten()).map(|(feed, limit)| {
+        let (name, nodes, parent, below) = feed;
+        let parent = parent.map_or(String::new(), |above| format!("parent = '{above}'\n"));
+        let limit = watts(limit + idle(below));
+        format!("[[feed]]\nname = '{name}'\nlimit = '{limit}'\nnodes = '{nodes}'\n{parent}")
+    });
+    let text: String = own.chain(over).chain(fed).collect();
     check_text(&text, "site", Path::new("")).unwrap().choose(&[]).unwrap()
 }
 
@@ -96,21 +132,34 @@ fn workload(asked: &[Asked]) -> Workload {
     workload
 }
 
-/// When each job starts under a policy. Whatever it decides, nothing of it is refused, and no more than the limit is drawn.
-fn by_policy(asked: &[Asked], limit: u64, policy: &str) -> Vec<Option<u64>> {
+/// When each job starts under a policy. Whatever it decides, nothing of it is refused, and no more than the limit is drawn, also
+/// below feeds.
+fn by_policy(
+    asked: &[Asked],
+    limit: u64,
+    limits: Option<&Limits>,
+    policy: &str,
+) -> Vec<Option<u64>> {
     let repertoire = Repertoire::BuiltIn;
-    let machine = repertoire.filled_in(&machine()).unwrap();
+    let machine = repertoire.filled_in(&machine(limits)).unwrap();
     let prepared = PreparedWorkload::new(machine, workload(asked), true);
     let PreparedWorkload { machine, workload, .. } = &prepared;
     let shared = SharedWorld::new(machine, workload, &repertoire, &Rules::default(), 1).unwrap();
     let policy: PolicySpec = policy.parse().unwrap();
     let belief = shared.belief(&policy, machine, workload.jobs()).unwrap();
     let limit = Watts::from_milliwatts(limit);
-    let scenario =
-        prepared.in_shared_world(policy, Budget::constant(limit), &shared, belief.as_ref());
+    let budget: BudgetSpec = limit.to_string().parse().unwrap();
+    let budget = budget.resolve(machine).unwrap();
+    let mut scenario = prepared.in_shared_world(policy, budget, &shared, belief.as_ref());
+    scenario.keep_power = true;
     let run = scenario.simulate().run;
     assert_eq!(run.violations, 0);
     assert!(run.peak <= limit, "{} were drawn under {limit}", run.peak);
+    assert_eq!(run.feed_power.is_empty(), limits.is_none());
+    run.feed_power.iter().for_each(|fed| assert!(fed.power <= fed.limit, "{fed:?}"));
+    // Jobs share the idle power of their nodes, and together they have all of it.
+    let totals = energy_totals(&scenario.context("any"), &run);
+    assert_eq!(totals.into_iter().flatten().sum::<Joules>(), run.energy_by_state.running);
     let start = |record: &busbar::sim::Record| {
         let is_rejected = matches!(record.state, State::Rejected(_));
         (!is_rejected).then(|| record.start.millis() / 1000)
@@ -121,15 +170,17 @@ fn by_policy(asked: &[Asked], limit: u64, policy: &str) -> Vec<Option<u64>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The same jobs start at the same times, with much power and with little.
+    /// The same jobs start at the same times, with much power and with little, and below feeds.
     #[test]
     fn easy_starts_whom_a_plain_loop_starts(
         asked in jobs(),
         limit in prop_oneof![Just(100_000_000u64), 900_000u64..2_000_000],
+        limits in limits(),
     ) {
         let kinds = KINDS.map(|(kind, _)| kind);
-        let expected = starts(&kinds, &partitions(), &asked, limit - floor());
-        prop_assert_eq!(by_policy(&asked, limit, "easy"), expected);
+        let feeds = limits.iter().flat_map(feeds).collect::<Vec<_>>();
+        let expected = starts(&kinds, &partitions(), &feeds, &asked, limit - floor());
+        prop_assert_eq!(by_policy(&asked, limit, limits.as_ref(), "easy"), expected);
     }
 
     /// Nobody is given what is not there, under any policy that runs here.
@@ -137,12 +188,23 @@ proptest! {
     fn every_policy_stays_within_nodes_and_watts(
         asked in jobs(),
         limit in 1_300_000u64..2_000_000,
+        limits in limits(),
         policy in prop::sample::select(vec![
             "fcfs", "easy(order=history)", "easy-power", "pb-guided", "rmap-traditional", "rmap-naive",
-            "rmap-adaptive(slowdown=20%)", "share", "share(use=caps)", "share(use=recaps, order=aged)",
+            "rmap-adaptive(slowdown=20%)", "share(use=caps)",
         ]),
     ) {
-        by_policy(&asked, limit, policy);
+        by_policy(&asked, limit, limits.as_ref(), policy);
+    }
+
+    /// Nor under those that change running jobs, for which there are no feeds.
+    #[test]
+    fn those_that_change_jobs_stay_within_nodes_and_watts(
+        asked in jobs(),
+        limit in 1_300_000u64..2_000_000,
+        policy in prop::sample::select(vec!["share", "share(use=recaps, order=aged)"]),
+    ) {
+        by_policy(&asked, limit, None, policy);
     }
 }
 
@@ -150,7 +212,7 @@ proptest! {
 #[test]
 fn others_are_refused() {
     let repertoire = Repertoire::BuiltIn;
-    let machine = repertoire.filled_in(&machine()).unwrap();
+    let machine = repertoire.filled_in(&machine(None)).unwrap();
     let prepared = PreparedWorkload::new(machine, workload(&[]), true);
     let PreparedWorkload { machine, workload, .. } = &prepared;
     let shared = SharedWorld::new(machine, workload, &repertoire, &Rules::default(), 1).unwrap();

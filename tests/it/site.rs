@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -568,7 +569,7 @@ fn easy_on_the_whole_site_starts_whom_a_plain_loop_starts() {
             limit: line.limit,
         })
         .collect();
-    let expected = starts(&kinds, &partitions, &plain, (budget - idle) * 1000);
+    let expected = starts(&kinds, &partitions, &[], &plain, (budget - idle) * 1000);
     let jobs = rows(&folder.join("out/jobs.csv"));
     assert_eq!(jobs.len(), expected.len());
     let mut waited = 0;
@@ -580,88 +581,118 @@ fn easy_on_the_whole_site_starts_whom_a_plain_loop_starts() {
     assert!(waited > 5_000, "only {waited} jobs had to wait");
 }
 
-/// What jobs hold, added up again from the files: no node has more than it has, and the machine draws no more than the budget.
+/// Feeds of seven tenths of the site, as its machine file has them, and all nodes below each.
+const FEEDS: &str = "[[feed]]\nname = 'hall'\nlimit = '22kW'\n\
+    [[feed]]\nname = 'row 1'\nparent = 'hall'\nlimit = '45%'\nnodes = 'cpu[0-34]'\n\
+    [[feed]]\nname = 'row 2'\nparent = 'hall'\nlimit = '70%'\nnodes = 'cpu[35-69], fat'\n\
+    [[feed]]\nname = 'gpus'\nlimit = '40%'\nnodes = 'gpu'\n";
+const BELOW: [(&str, Range<usize>); 4] =
+    [("hall", 0..84), ("row 1", 0..35), ("row 2", 35..84), ("gpus", 84..91)];
+
+/// What jobs hold, added up again from the files: no node has more than it has, the machine draws no more than the budget, and no
+/// feed more than its limit. The energies of jobs are what busy nodes drew.
 #[test]
 fn what_jobs_hold_fits_onto_the_nodes_of_the_site() {
     let (folder, _, asked) = site();
     let folder = folder.path();
     let counts = whole_site(folder, 70);
-    let line_of: BTreeMap<String, Line> =
-        asked.iter().map(|line| (line.number.to_string(), *line)).collect();
     let all: Vec<&Pool> =
         POOLS.iter().zip(&counts).flat_map(|(pool, count)| vec![pool; *count]).collect();
-    let idle: u64 = all.iter().map(|pool| pool.idle * 1000).sum();
     for policy in
         ["fcfs", "easy-power", "pb-guided", "rmap-adaptive", "share(use=caps)", "share(use=recaps)"]
     {
-        busbar(
-            &[
-                "simulate",
-                "records.txt",
-                "--machine",
-                "site.toml",
-                "--budget",
-                "60%",
-                "--believe",
-                "exact",
-                "--jobs",
-                "..2000",
-                "--policy",
-                policy,
-                "--out",
-                "out",
-            ],
-            folder,
-        );
-        let summary: Value =
-            serde_json::from_str(&fs::read_to_string(folder.join("out/summary.json")).unwrap())
-                .unwrap();
-        let budget = summary["budget_w"].as_f64().unwrap() * 1000.0;
-        assert_eq!(summary["violations"], 0, "{policy}");
-        let jobs: BTreeMap<String, BTreeMap<String, String>> = rows(&folder.join("out/jobs.csv"))
-            .into_iter()
-            .map(|row| (row["id"].clone(), row))
-            .collect();
-        // By time, ends before starts: processors of nodes, and milliwatts.
-        let mut changes: Vec<(u64, bool, Vec<usize>, u64, u64, u64)> = Vec::new();
-        for row in rows(&folder.join("out/nodes.csv")) {
-            let (job, line) = (&jobs[&row["job"]], &line_of[&row["job"]]);
-            let nodes: Vec<usize> = row["nodes"]
-                .split(',')
-                .flat_map(|stretch| {
-                    let (first, last) = stretch.split_once('-').unwrap_or((stretch, stretch));
-                    first.parse::<usize>().unwrap()..=last.parse().unwrap()
-                })
-                .collect();
-            assert_eq!(nodes.len(), line.count, "{policy}: {row:?}");
-            let each = line.processors / line.count as u64;
-            let gpus = u64::from(line.gpus) / line.count as u64;
-            let millis = |cell: &str| (cell.parse::<f64>().unwrap() * 1000.0).round() as u64;
-            let power = millis(&job["power"]);
-            changes.push((millis(&job["start"]), true, nodes.clone(), each, gpus, power));
-            changes.push((millis(&job["end"]), false, nodes, each, gpus, power));
-        }
-        assert!(changes.len() > 3_900, "{policy}: {}", changes.len());
-        changes.sort();
-        let (mut held, mut drawn) = (vec![(0u64, 0u64); all.len()], idle);
-        for (at, begins, nodes, each, gpus, power) in changes {
-            for node in nodes {
-                let (processors, of_gpus) = &mut held[node];
-                match begins {
-                    true => (*processors, *of_gpus) = (*processors + each, *of_gpus + gpus),
-                    false => (*processors, *of_gpus) = (*processors - each, *of_gpus - gpus),
-                }
-                let pool = all[node];
-                assert!(*processors <= u64::from(pool.processors), "{policy}: node {node} at {at}");
-                assert!(*of_gpus <= u64::from(pool.gpus), "{policy}: node {node} at {at}");
-            }
-            drawn = if begins { drawn + power } else { drawn - power };
-            // Who changes its setting while it runs has its last power in the table.
-            assert!(
-                drawn as f64 <= budget || policy.contains("recaps"),
-                "{policy}: {drawn} mW at {at}"
-            );
-        }
-        assert_eq!(summary["over_budget_s"], 0.0, "{policy}");
+        adds_up(folder, &asked, &all, policy, &[]);
     }
+    let machine = fs::read_to_string(folder.join("site.toml")).unwrap();
+    fs::write(folder.join("site.toml"), machine + FEEDS).unwrap();
+    busbar(&["machine", "check", "site.toml"], folder);
+    for policy in ["fcfs", "easy", "pb-guided", "rmap-adaptive", "share(use=caps)"] {
+        adds_up(folder, &asked, &all, policy, &BELOW);
+    }
+}
+
+/// Simulates the first jobs under a policy, and adds up what its files say of nodes and feeds.
+fn adds_up(
+    folder: &Path,
+    asked: &[Line],
+    all: &[&Pool],
+    policy: &str,
+    feeds: &[(&str, Range<usize>)],
+) {
+    let line_of: BTreeMap<String, Line> =
+        asked.iter().map(|line| (line.number.to_string(), *line)).collect();
+    let arguments = ["simulate", "records.txt", "--machine", "site.toml", "--budget", "60%"];
+    let more = ["--believe", "exact", "--jobs", "..2000", "--policy", policy, "--out", "out"];
+    busbar(&[&arguments[..], &more].concat(), folder);
+    let summary: Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("out/summary.json")).unwrap())
+            .unwrap();
+    let budget = summary["budget_w"].as_f64().unwrap() * 1000.0;
+    assert_eq!(summary["violations"], 0, "{policy}");
+    let table = rows(&folder.join("out/jobs.csv"));
+    let energies: f64 =
+        table.iter().filter_map(|row| row["energy_total"].parse::<f64>().ok()).sum();
+    let running = summary["energy_by_state"]["running_j"].as_f64().unwrap();
+    // Each is rounded to a thousandth.
+    assert!((energies - running).abs() < 1.0, "{policy}: {energies} J of {running} J");
+    let jobs: BTreeMap<String, BTreeMap<String, String>> =
+        table.into_iter().map(|row| (row["id"].clone(), row)).collect();
+    let limits: Vec<f64> = feeds.iter().map(|(name, _)| feed_limit(&summary, name)).collect();
+    // By time, ends before starts: processors of nodes, and milliwatts.
+    let mut changes: Vec<(u64, bool, Vec<usize>, u64, u64, u64)> = Vec::new();
+    for row in rows(&folder.join("out/nodes.csv")) {
+        let (job, line) = (&jobs[&row["job"]], &line_of[&row["job"]]);
+        let nodes: Vec<usize> = row["nodes"]
+            .split(',')
+            .flat_map(|stretch| {
+                let (first, last) = stretch.split_once('-').unwrap_or((stretch, stretch));
+                first.parse::<usize>().unwrap()..=last.parse().unwrap()
+            })
+            .collect();
+        assert_eq!(nodes.len(), line.count, "{policy}: {row:?}");
+        let each = line.processors / line.count as u64;
+        let gpus = u64::from(line.gpus) / line.count as u64;
+        let millis = |cell: &str| (cell.parse::<f64>().unwrap() * 1000.0).round() as u64;
+        let power = millis(&job["power"]);
+        changes.push((millis(&job["start"]), true, nodes.clone(), each, gpus, power));
+        changes.push((millis(&job["end"]), false, nodes, each, gpus, power));
+    }
+    assert!(changes.len() > 3_900, "{policy}: {}", changes.len());
+    changes.sort();
+    let idle_of = |nodes: &[&Pool]| nodes.iter().map(|pool| pool.idle * 1000).sum::<u64>() as f64;
+    let (mut held, mut drawn) = (vec![(0u64, 0u64); all.len()], idle_of(all));
+    let mut below: Vec<f64> = feeds.iter().map(|feed| idle_of(&all[feed.1.clone()])).collect();
+    for (at, begins, nodes, each, gpus, power) in changes {
+        let sign = if begins { 1.0 } else { -1.0 };
+        for node in &nodes {
+            let (processors, of_gpus) = &mut held[*node];
+            match begins {
+                true => (*processors, *of_gpus) = (*processors + each, *of_gpus + gpus),
+                false => (*processors, *of_gpus) = (*processors - each, *of_gpus - gpus),
+            }
+            let pool = all[*node];
+            assert!(*processors <= u64::from(pool.processors), "{policy}: node {node} at {at}");
+            assert!(*of_gpus <= u64::from(pool.gpus), "{policy}: node {node} at {at}");
+            let through = feeds.iter().zip(&mut below).filter(|(feed, _)| feed.1.contains(node));
+            through.for_each(|(_, below)| *below += sign * power as f64 / nodes.len() as f64);
+        }
+        drawn += sign * power as f64;
+        // Who changes its setting while it runs has its last power in the table.
+        assert!(drawn <= budget || policy.contains("recaps"), "{policy}: {drawn} mW at {at}");
+        for ((name, _), (below, limit)) in feeds.iter().zip(below.iter().zip(&limits)) {
+            assert!(*below <= limit + 0.5, "{policy}: {name} has {below} mW of {limit} at {at}");
+        }
+    }
+    assert_eq!(summary["over_budget_s"], 0.0, "{policy}");
+    // The limits are not so high that nobody is kept back by them.
+    let bound = |feed: &Value| feed["bound_s"].as_f64().unwrap() > 0.0;
+    let of_feeds = summary["feeds"].as_array().into_iter().flatten();
+    assert_eq!(of_feeds.filter(|feed| bound(feed)).count() > 0, !feeds.is_empty(), "{policy}");
+}
+
+/// The limit of a feed in milliwatts, as the summary has it.
+fn feed_limit(summary: &Value, name: &str) -> f64 {
+    let feeds = summary["feeds"].as_array().unwrap();
+    let feed = feeds.iter().find(|feed| feed["name"] == name).unwrap();
+    feed["limit_w"].as_f64().unwrap() * 1000.0
 }

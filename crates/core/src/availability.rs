@@ -3,9 +3,11 @@
 //! Limits of the budget that are still to come are no steps of these functions: there may be very
 //! many of them. The budget itself is asked about them.
 
+mod feed_room;
 mod feeds;
 mod tenure;
 
+pub(crate) use feed_room::FeedRoom;
 pub(crate) use feeds::Below;
 pub(crate) use tenure::Tenure;
 
@@ -184,7 +186,7 @@ impl Availability {
     }
 
     /// When more may come free, after an instant.
-    fn next_change(&self, after: Instant) -> Option<Instant> {
+    pub(crate) fn next_change(&self, after: Instant) -> Option<Instant> {
         let step = self.from.get(self.step_at(after) + 1).copied();
         let limits =
             self.limits.iter().flat_map(|limits| limits.budget.changes_after(after).first());

@@ -205,7 +205,7 @@ impl Dispatch {
         if least.nodes > self.ledger.total_nodes() {
             return Err(Rejection::TooManyNodes);
         }
-        if !model.may_enter(id, job, &|point| self.ledger.fits_alone(point)) {
+        if !model.may_enter(id, job, &|point| self.ledger.fits_alone(id, point)) {
             return Err(self.why_rejected(model, id, job));
         }
         self.queue.insert(id, &least);
@@ -218,7 +218,7 @@ impl Dispatch {
         let small = Cell::new(None);
         let by_budget = |point: &OperatingPoint| {
             let is_fed = point.power <= self.ledger.most_for_jobs(point.time);
-            if is_fed && let Err(Some(feed)) = self.ledger.feeds_alone(point) {
+            if is_fed && let Err(Some(feed)) = self.ledger.feeds_alone(id, point) {
                 small.set(Some(feed));
             }
             is_fed

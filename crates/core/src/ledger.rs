@@ -32,7 +32,7 @@ use feeds::Feeding;
 pub(crate) use live::FoundOn;
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
-pub(crate) use seats::{ByNode, Foreseen, Taken};
+pub(crate) use seats::{ByNode, Foreseen, Taken, Wanted};
 pub use seats::{SeatNodes, Seating};
 use switching::Draws;
 pub use switching::{SwitchState, Switched};
@@ -159,7 +159,7 @@ impl Ledger {
         nodes: Option<&[NodeId]>,
     ) -> Result<(), Violation> {
         let holding = self.claim(job, point)?;
-        let nodes = self.nodes_for(job, nodes)?;
+        let nodes = self.nodes_for(&holding, nodes)?;
         self.take_seats(job, nodes);
         self.hold(holding);
         Ok(())

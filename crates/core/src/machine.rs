@@ -24,7 +24,7 @@ mod written;
 pub use check::{Problem, check, check_text};
 pub use cooling::Cooling;
 pub use feeds::{Feed, Feeds};
-pub(crate) use feeds::{Placing, Zone};
+pub(crate) use feeds::{Placing, Takes, Zone};
 pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub use kinds::{Kind, Kinds, NodeGroup, NodeSize, PartitionNodes};
 pub(crate) use node::assumed_idle;
@@ -184,6 +184,15 @@ pub enum MachineError {
         change 'nodes' and [[feed]] in the machine file"
     )]
     Fed,
+    /// A part of the nodes behind feeds.
+    #[error(
+        "the machine {machine} has feeds, and its other partitions draw through them, too; leave --partition out, or leave \
+         [[feed]] out of the machine file"
+    )]
+    FeedsOfAll {
+        /// The machine.
+        machine: String,
+    },
     /// Nodes of several kinds where one is needed.
     #[error(
         "the machine {machine} has nodes of several kinds, or nodes that jobs share ('shared'), and only whole nodes of one kind \

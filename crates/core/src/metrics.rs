@@ -15,6 +15,7 @@ use crate::workload::Workload;
 use crate::world::World;
 
 mod breakdown;
+mod energy_totals;
 mod feeds;
 mod jobs;
 mod peaks;
@@ -25,6 +26,7 @@ mod window;
 use jobs::JobsThatRan;
 
 pub use breakdown::{By, WaitClass, WaitFigures, WaitsBy, waits_by};
+pub use energy_totals::energy_totals;
 pub use feeds::FeedFigures;
 pub use tasks::{Portion, TaskFigures, counts};
 pub use window::WindowFigures;

@@ -205,7 +205,8 @@ impl<'a> Simulation<'a> {
         let model = self.model.unwrap_or(&rigid);
         let truth = self.truth.unwrap_or(Truth::Model(model));
         let table = truth.node_table(self.machine.nodes);
-        let has_feeds = self.machine.feeds.is_some();
+        // Where jobs ask for certain nodes, the ledger knows whose they are anyway.
+        let has_feeds = self.machine.feeds.is_some() && self.machine.kinds.is_none();
         let named =
             policy.names_nodes() || !self.outages.is_empty() || table.is_some() || has_feeds;
         let nodes = if named { Nodes::Named } else { Nodes::Counted };
@@ -221,6 +222,19 @@ fn stretches(nodes: &[NodeId]) -> Vec<Range<u32>> {
     numbers.sort_unstable();
     let neighbours = numbers.chunk_by(|one, next| one + 1 == *next);
     neighbours.map(|stretch| stretch[0]..stretch[0] + stretch.len() as u32).collect()
+}
+
+/// Splits a power evenly among so many nodes: what the division leaves over goes to those that are asked about first, so that
+/// none has more than its part rounded up.
+fn evenly(power: Watts, nodes: u32) -> impl FnMut(&[Range<u32>]) -> Watts {
+    let nodes = u64::from(nodes.max(1));
+    let (each, mut over) = (power.milliwatts() / nodes, power.milliwatts() % nodes);
+    move |some| {
+        let count: u64 = some.iter().map(|one| u64::from(one.end - one.start)).sum();
+        let more = over.min(count);
+        over -= more;
+        Watts::from_milliwatts(each * count + more)
+    }
 }
 
 /// A job's end to come, by time and then by the job's place. One number, so that ordering ends
@@ -653,6 +667,11 @@ impl<'a> Engine<'a> {
         let mut feed =
             |job: JobId, point: &OperatingPoint, caps: Option<&Caps>, power, ledger: &Ledger| {
                 let Some(feeds) = feeds.as_mut() else { return };
+                if let Some(seating) = ledger.seating() {
+                    let nodes = seating.nodes_of(job);
+                    feeds.set(job, &stretches(nodes), power, evenly(power, nodes.len() as u32));
+                    return;
+                }
                 let asked = &jobs[job.index()];
                 let part = |nodes: &[Range<u32>]| truth.part(job, asked, point, caps, nodes, power);
                 feeds.set(job, ledger.stretches_of(job), power, part);
@@ -666,7 +685,7 @@ impl<'a> Engine<'a> {
                     let end = now + outcome.run_time.min(point.time);
                     meter.add(outcome.power);
                     feed(job, &point, caps.as_ref(), outcome.power, ledger);
-                    if keeps && has_feeds {
+                    if keeps && has_feeds && ledger.seating().is_none() {
                         let mut nodes = ledger.stretches_of(job).to_vec();
                         nodes.sort_unstable_by_key(|stretch| stretch.start);
                         run.placed.push(Placed { at: now, job, nodes });

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::cli::{curves, warn};
 use crate::machine::{Described, Machine};
 
+mod feeds;
 mod nodes;
 mod partitions;
 mod processors;

@@ -1,4 +1,4 @@
-//! EASY on nodes of several kinds that jobs share, as a plain loop over lists of nodes.
+//! EASY on nodes of several kinds that jobs share and that draw through feeds, as a plain loop over lists of nodes.
 
 use std::ops::Range;
 
@@ -17,6 +17,12 @@ pub(crate) struct PlainKind {
 pub(crate) struct PlainPartition {
     pub(crate) kinds: Vec<usize>,
     pub(crate) shared: bool,
+}
+
+/// A feed: all nodes that draw through it, and how many milliwatts jobs may add on them.
+pub(crate) struct PlainFeed {
+    pub(crate) nodes: Vec<usize>,
+    pub(crate) for_jobs: u64,
 }
 
 /// A job, as a log has it; times are in seconds.
@@ -50,15 +56,20 @@ struct Placed {
 pub(crate) fn starts(
     kinds: &[PlainKind],
     partitions: &[PlainPartition],
+    feeds: &[PlainFeed],
     asked: &[Asked],
     for_jobs: u64,
 ) -> Vec<Option<u64>> {
+    let sizes = kinds.iter().flat_map(|kind| vec![kind.size; kind.nodes]);
+    let mut free = Free {
+        nodes: sizes.collect(),
+        power: for_jobs,
+        feeds: feeds.iter().map(|feed| (feed.nodes.clone(), feed.for_jobs)).collect(),
+    };
     let jobs = asked.iter().map(|job| placed(kinds, &partitions[job.partition], job));
-    let jobs: Vec<Option<Placed>> =
-        jobs.map(|job| job.filter(|job| job.power <= for_jobs)).collect();
+    let can_run = |job: &Placed| free.first_nodes(job, None, |_| true).is_some();
+    let jobs: Vec<Option<Placed>> = jobs.map(|job| job.filter(can_run)).collect();
     let of = |job: usize| jobs[job].as_ref().unwrap();
-    let free = kinds.iter().flat_map(|kind| vec![kind.size; kind.nodes]);
-    let (mut free, mut power): (Vec<Amounts>, u64) = (free.collect(), for_jobs);
     let (mut waiting, mut running): (Vec<usize>, Running) = (Vec::new(), Vec::new());
     let mut starts = vec![None; jobs.len()];
     let mut arrivals = (0..jobs.len()).filter(|job| jobs[*job].is_some()).peekable();
@@ -69,17 +80,15 @@ pub(crate) fn starts(
         running.retain(|(job, nodes, since)| {
             let goes_on = since + of(*job).run > now;
             if !goes_on {
-                give(of(*job), &mut free, nodes);
-                power += of(*job).power;
+                free.give(of(*job), nodes);
             }
             goes_on
         });
         while let Some(job) = arrivals.next_if(|job| of(*job).submit == now) {
             waiting.push(job);
         }
-        for (job, nodes) in turn(&jobs, now, &waiting, &running, free.clone(), power) {
-            take(of(job), &mut free, &nodes);
-            power -= of(job).power;
+        for (job, nodes) in turn(&jobs, now, &waiting, &running, free.clone()) {
+            free.take(of(job), &nodes);
             starts[job] = Some(now);
             waiting.retain(|other| *other != job);
             running.push((job, nodes, now));
@@ -110,24 +119,72 @@ fn placed(kinds: &[PlainKind], partition: &PlainPartition, job: &Asked) -> Optio
     })
 }
 
-/// The first nodes that have enough left, and are good otherwise.
-fn first_nodes(
-    job: &Placed,
-    free: &[Amounts],
-    is_good: impl Fn(usize) -> bool,
-) -> Option<Vec<usize>> {
-    let enough = |node: &usize| (0..3).all(|what| free[*node][what] >= job.each[what]);
-    let good = job.places.clone().filter(enough).filter(|node| is_good(*node));
-    let found: Vec<usize> = good.take(job.nodes).collect();
-    (found.len() == job.nodes).then_some(found)
+/// What is free: of each node, of the power of all, and of that of each feed.
+#[derive(Clone)]
+struct Free {
+    nodes: Vec<Amounts>,
+    power: u64,
+    feeds: Vec<(Vec<usize>, u64)>,
 }
 
-fn take(job: &Placed, free: &mut [Amounts], nodes: &[usize]) {
-    nodes.iter().for_each(|node| (0..3).for_each(|what| free[*node][what] -= job.each[what]));
-}
+impl Free {
+    /// The first nodes that have enough left, whose feeds do, and that are good otherwise; if there is enough power, now and then.
+    fn first_nodes(
+        &self,
+        job: &Placed,
+        then: Option<&Free>,
+        is_good: impl Fn(usize) -> bool,
+    ) -> Option<Vec<usize>> {
+        let each = job.power.div_ceil(job.nodes as u64);
+        let least = |power: u64, then: Option<u64>| then.map_or(power, |then| then.min(power));
+        if job.power > least(self.power, then.map(|then| then.power)) {
+            return None;
+        }
+        let feeds = (0..self.feeds.len())
+            .map(|feed| least(self.feeds[feed].1, then.map(|then| then.feeds[feed].1)));
+        let mut left: Vec<u64> = feeds.collect();
+        let mut found = Vec::new();
+        for node in job.places.clone() {
+            let above = || (0..left.len()).filter(|feed| self.feeds[*feed].0.contains(&node));
+            let has_enough = (0..3).all(|what| self.nodes[node][what] >= job.each[what]);
+            if has_enough && is_good(node) && above().all(|feed| left[feed] >= each) {
+                above().collect::<Vec<_>>().into_iter().for_each(|feed| left[feed] -= each);
+                found.push(node);
+                if found.len() == job.nodes {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
 
-fn give(job: &Placed, free: &mut [Amounts], nodes: &[usize]) {
-    nodes.iter().for_each(|node| (0..3).for_each(|what| free[*node][what] += job.each[what]));
+    fn take(&mut self, job: &Placed, nodes: &[usize]) {
+        self.take_power(job, nodes);
+        self.take_seats(job, nodes);
+    }
+
+    fn take_power(&mut self, job: &Placed, nodes: &[usize]) {
+        self.power -= job.power;
+        for node in nodes {
+            let feeds = self.feeds.iter_mut().filter(|feed| feed.0.contains(node));
+            feeds.for_each(|feed| feed.1 -= job.power / job.nodes as u64);
+        }
+    }
+
+    fn take_seats(&mut self, job: &Placed, nodes: &[usize]) {
+        for node in nodes {
+            (0..3).for_each(|what| self.nodes[*node][what] -= job.each[what]);
+        }
+    }
+
+    fn give(&mut self, job: &Placed, nodes: &[usize]) {
+        self.power += job.power;
+        for node in nodes {
+            (0..3).for_each(|what| self.nodes[*node][what] += job.each[what]);
+            let feeds = self.feeds.iter_mut().filter(|feed| feed.0.contains(node));
+            feeds.for_each(|feed| feed.1 += job.power / job.nodes as u64);
+        }
+    }
 }
 
 /// Who runs on which nodes, since when.
@@ -139,17 +196,14 @@ fn turn(
     now: u64,
     waiting: &[usize],
     running: &Running,
-    mut free: Vec<Amounts>,
-    mut power: u64,
+    mut free: Free,
 ) -> Vec<(usize, Vec<usize>)> {
     let of = |job: usize| jobs[job].as_ref().unwrap();
     let mut starts: Vec<(usize, Vec<usize>)> = Vec::new();
     let mut rest = waiting.iter().copied().peekable();
     while let Some(job) = rest.peek().copied() {
-        let nodes = first_nodes(of(job), &free, |_| true).filter(|_| of(job).power <= power);
-        let Some(nodes) = nodes else { break };
-        take(of(job), &mut free, &nodes);
-        power -= of(job).power;
+        let Some(nodes) = free.first_nodes(of(job), None, |_| true) else { break };
+        free.take(of(job), &nodes);
         starts.push((job, nodes));
         rest.next();
     }
@@ -161,41 +215,39 @@ fn turn(
         .chain(starts.iter().map(|(job, nodes)| (now + of(*job).limit, *job, nodes.clone())))
         .collect();
     ends.sort();
-    let (mut then, mut power_then, mut at, mut next) = (free.clone(), power, now, 0);
+    let (mut then, mut at, mut next) = (free.clone(), now, 0);
     let promised = loop {
-        let nodes = first_nodes(of(head), &then, |_| true);
-        if let Some(nodes) = nodes.filter(|_| of(head).power <= power_then) {
+        if let Some(nodes) = then.first_nodes(of(head), None, |_| true) {
             break nodes;
         }
         at = ends[next].0;
         while next < ends.len() && ends[next].0 == at {
             let (_, job, nodes) = &ends[next];
-            give(of(*job), &mut then, nodes);
-            power_then += of(*job).power;
+            then.give(of(*job), nodes);
             next += 1;
         }
     };
-    take(of(head), &mut then, &promised);
-    let mut extra = power_then - of(head).power;
+    then.take(of(head), &promised);
     for job in rest {
         let this = of(job);
         // Whoever stays longer takes nothing that the head needs: of its nodes, or of the watts.
         let stays = now + this.limit > at;
         let leaves_enough = |node: usize| {
-            !stays
-                || !promised.contains(&node)
-                || (0..3).all(|what| then[node][what] >= this.each[what])
+            !promised.contains(&node)
+                || (0..3).all(|what| then.nodes[node][what] >= this.each[what])
         };
-        let nodes = first_nodes(this, &free, leaves_enough);
-        let is_fed = this.power <= power && (!stays || this.power <= extra);
-        let Some(nodes) = nodes.filter(|_| is_fed) else { continue };
-        take(this, &mut free, &nodes);
-        power -= this.power;
+        let nodes = match stays {
+            false => free.first_nodes(this, None, |_| true),
+            true => free.first_nodes(this, Some(&then), leaves_enough),
+        };
+        let Some(nodes) = nodes else { continue };
+        free.take(this, &nodes);
         if stays {
-            extra -= this.power;
-            for node in nodes.iter().filter(|node| promised.contains(node)) {
-                (0..3).for_each(|what| then[*node][what] -= this.each[what]);
-            }
+            // Of other nodes than the head's nothing is kept.
+            then.take_power(this, &nodes);
+            let kept: Vec<usize> =
+                nodes.iter().copied().filter(|node| promised.contains(node)).collect();
+            then.take_seats(this, &kept);
         }
         starts.push((job, nodes));
     }

@@ -32,37 +32,44 @@ struct Free {
     feeds: Vec<Availability>,
 }
 
+/// What jobs hold in zones: until when, which zone, nodes and power; soonest back first. Who is over its time holds its nodes and
+/// its power still.
+fn held_in_zones(ledger: &Ledger) -> impl Iterator<Item = (Instant, usize, u32, Watts)> + '_ {
+    let soonest = ledger.now() + Span::from_millis(1);
+    ledger.running().iter().flat_map(move |holding| {
+        let until = holding.until.max(soonest);
+        let parts = ledger.parts_of(holding.job);
+        parts.map(move |(zone, nodes, power)| (until, zone, nodes, power))
+    })
+}
+
+/// By feed: its power over time.
+pub(super) fn free_below(ledger: &Ledger, tree: &Feeds) -> Vec<Availability> {
+    let mut ends: Vec<Vec<(Instant, u32, Watts)>> = vec![Vec::new(); tree.all().len()];
+    for (until, zone, _, power) in held_in_zones(ledger) {
+        tree.above(zone).for_each(|feed| ends[feed].push((until, 0, power)));
+    }
+    let free = ends.into_iter().enumerate().filter_map(|(feed, ends)| {
+        let (limit, base) = ledger.limit_of(feed)?;
+        Some(Availability::below(ledger.now(), limit, base).with_ends(0, ends.into_iter()))
+    });
+    free.collect()
+}
+
 impl Below {
     /// What the ledger knows; nothing where feeds have no limits.
     pub(crate) fn of(ledger: &Ledger) -> Option<Self> {
         let tree = ledger.feeds()?.clone();
         let free = ledger.free_by_zone();
         let mut parts: Vec<Vec<(Instant, u32, Watts)>> = vec![Vec::new(); free.len()];
-        // Who is over its time holds its nodes and its power still.
-        let soonest = ledger.now() + Span::from_millis(1);
-        for holding in ledger.running().iter() {
-            let until = holding.until.max(soonest);
-            for (zone, nodes, power) in ledger.parts_of(holding.job) {
-                parts[zone].push((until, nodes, power));
-            }
+        for (until, zone, nodes, _) in held_in_zones(ledger) {
+            parts[zone].push((until, nodes, Watts::ZERO));
         }
         let nothing = Availability::below(ledger.now(), &Budget::unlimited(), Watts::ZERO);
-        let zones = parts.iter().zip(&free).map(|(parts, free)| {
-            let ends = parts.iter().map(|(until, nodes, _)| (*until, *nodes, Watts::ZERO));
-            nothing.with_ends(*free, ends)
-        });
-        let feeds = (0..tree.all().len()).filter_map(|feed| {
-            let mut ends: Vec<(Instant, u32, Watts)> = Vec::new();
-            for (zone, parts) in parts.iter().enumerate() {
-                if tree.above(zone).any(|above| above == feed) {
-                    ends.extend(parts.iter().map(|(until, _, power)| (*until, 0, *power)));
-                }
-            }
-            ends.sort_unstable();
-            let (limit, base) = ledger.limit_of(feed)?;
-            Some(Availability::below(ledger.now(), limit, base).with_ends(0, ends.into_iter()))
-        });
-        let free = Free { zones: zones.collect(), feeds: feeds.collect() };
+        let zones = parts.into_iter().zip(&free);
+        let zones = zones.map(|(parts, free)| nothing.with_ends(*free, parts.into_iter()));
+        let feeds = free_below(ledger, &tree);
+        let free = Free { zones: zones.collect(), feeds };
         Some(Below { tree, free, unpromised: None })
     }
 

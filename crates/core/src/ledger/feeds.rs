@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::placement::Placement;
+use super::seats::{SeatNodes, Seating};
 use super::{Holding, Ledger, Violation};
 use crate::budget::Budget;
 use crate::freedom::Freedom;
 use crate::machine::{Feeds, Machine, Placing, Zone};
 use crate::model::{Caps, OperatingPoint};
+use crate::seats::Seat;
 use crate::units::{Instant, JobId, NodeId, Watts};
 
 /// What is held below feeds.
@@ -27,6 +29,8 @@ pub(super) struct Feeding {
     held: Vec<Watts>,
     /// By job: what it holds.
     parts: BTreeMap<JobId, Vec<Part>>,
+    /// By zone, where nodes are of several kinds or shared: what processors could add that nobody has.
+    unused: Vec<Watts>,
 }
 
 /// What a job holds in a zone.
@@ -35,16 +39,48 @@ struct Part {
     zone: usize,
     nodes: u32,
     power: Watts,
+    /// What its processors could add at most, where nodes are of several kinds or shared.
+    adds: Watts,
+}
+
+/// Who knows which nodes are whose.
+#[derive(Clone, Copy)]
+enum Whose<'a> {
+    /// Jobs have whole nodes of one kind.
+    Counted(&'a Placement),
+    /// Nodes are of several kinds, or shared.
+    Seated(&'a Seating),
+}
+
+impl<'a> Whose<'a> {
+    fn of(seating: &'a Option<Arc<Seating>>, placement: &'a Option<Placement>) -> Option<Self> {
+        let seated = seating.as_deref().map(Whose::Seated);
+        seated.or(placement.as_ref().map(Whose::Counted))
+    }
 }
 
 impl Feeding {
     /// That of a machine whose feeds have limits in this budget.
     pub(super) fn of(machine: &Machine, budget: &Budget) -> Option<Box<Self>> {
         let (tree, limits) = (machine.feeds.clone()?, budget.feeds()?.clone());
-        let idle = machine.node().idle;
-        let base: Vec<Watts> = tree.all().iter().map(|feed| idle * feed.nodes).collect();
+        let base: Vec<Watts> = tree.all().iter().map(|feed| feed.idle).collect();
         let held = vec![Watts::ZERO; base.len()];
-        Some(Box::new(Feeding { tree, limits, base, held, parts: BTreeMap::new() }))
+        Some(Box::new(Feeding {
+            tree,
+            limits,
+            base,
+            held,
+            parts: BTreeMap::new(),
+            unused: Vec::new(),
+        }))
+    }
+
+    /// The same on a machine whose nodes are of several kinds, or shared; all of them are empty.
+    pub(super) fn seated(mut self: Box<Self>, seating: &Seating) -> Box<Self> {
+        let nodes = |zone: &Zone| zone.nodes.clone().into_iter().flatten().map(NodeId);
+        let unused = |zone: &Zone| nodes(zone).map(|node| seating.unused(node)).sum();
+        self.unused = self.tree.zones().iter().map(unused).collect();
+        self
     }
 
     fn feeds(&self) -> impl Iterator<Item = usize> + use<> {
@@ -67,12 +103,18 @@ impl Feeding {
         for (feed, power) in self.sums(&parts) {
             self.held[feed] -= power;
         }
+        for part in parts.iter().filter(|part| part.adds > Watts::ZERO) {
+            self.unused[part.zone] += part.adds;
+        }
     }
 
     fn take(&mut self, job: JobId, parts: Vec<Part>) {
         self.give(job);
         for (feed, power) in self.sums(&parts) {
             self.held[feed] += power;
+        }
+        for part in parts.iter().filter(|part| part.adds > Watts::ZERO) {
+            self.unused[part.zone] -= part.adds;
         }
         self.parts.insert(job, parts);
     }
@@ -87,7 +129,28 @@ impl Feeding {
     }
 
     /// What the nodes of a job hold, by the zones they are in.
-    fn parts_of(&self, job: JobId, power: Watts, placement: &Placement) -> Vec<Part> {
+    fn parts_of(&self, job: JobId, power: Watts, whose: Whose<'_>) -> Vec<Part> {
+        match whose {
+            Whose::Counted(placement) => self.parts_in(job, power, placement),
+            Whose::Seated(seating) => {
+                let adds = seating.seat(job).map_or(Watts::ZERO, |seat| seating.could_add(seat));
+                self.parts_on(seating.nodes_of(job), power, adds)
+            }
+        }
+    }
+
+    /// What these nodes hold, by the zones they are in, and what a job could add on each of them.
+    fn parts_on(&self, nodes: &[NodeId], power: Watts, adds: Watts) -> Vec<Part> {
+        let each = each(power, nodes.len() as u32);
+        let mut counts: BTreeMap<usize, u32> = BTreeMap::new();
+        for zone in nodes.iter().filter_map(|node| self.tree.zone_of(*node)) {
+            *counts.entry(zone).or_insert(0) += 1;
+        }
+        let part = |(zone, nodes)| Part { zone, nodes, power: each * nodes, adds: adds * nodes };
+        counts.into_iter().map(part).collect()
+    }
+
+    fn parts_in(&self, job: JobId, power: Watts, placement: &Placement) -> Vec<Part> {
         let stretches = placement.stretches_of(job);
         let all: u32 = stretches.iter().map(|one| one.end - one.start).sum();
         let caps = placement.caps(job);
@@ -101,7 +164,7 @@ impl Feeding {
                 Some(caps) => capped(caps, zone).min(power),
                 None => each(power, all) * count,
             };
-            parts.push(Part { zone: place, nodes: count, power });
+            parts.push(Part { zone: place, nodes: count, power, adds: Watts::ZERO });
         }
         parts
     }
@@ -110,6 +173,12 @@ impl Feeding {
     fn fed(&self, room: impl Fn(usize) -> Watts, each: Watts) -> Vec<u32> {
         let fed = self.feeds().map(|feed| nodes_of(room(feed), each));
         fed.collect()
+    }
+
+    /// By zone: all its nodes that a job may have.
+    fn all_of(&self, seating: &Seating, seat: &Seat) -> Vec<u32> {
+        let count = |zone: &Zone| seating.places(seat).map(|place| zone.count_in(&place)).sum();
+        self.tree.zones().iter().map(count).collect()
     }
 
     /// By zone: all its nodes.
@@ -166,6 +235,14 @@ impl Ledger {
         parts.map(|part| (part.zone, part.nodes, part.power))
     }
 
+    /// By zone: what its free nodes could add at most, if each of them adds so much where nodes are of one kind.
+    pub(crate) fn unused_by_zone(&self, added: Watts) -> Vec<Watts> {
+        let Some(feeds) = self.feeds.as_ref().filter(|_| self.seating.is_some()) else {
+            return self.free_by_zone().into_iter().map(|idle| added * idle).collect();
+        };
+        feeds.unused.clone()
+    }
+
     /// By zone: the nodes that are free.
     pub(crate) fn free_by_zone(&self) -> Vec<u32> {
         let (Some(feeds), Some(placement)) = (&self.feeds, &self.placement) else {
@@ -206,20 +283,29 @@ impl Ledger {
 
     /// Whether a point can be had for its whole time, from now or from some later time on, if nobody else runs.
     #[inline]
-    pub fn fits_alone(&self, point: &OperatingPoint) -> bool {
+    pub fn fits_alone(&self, job: JobId, point: &OperatingPoint) -> bool {
         point.power <= self.most_for_jobs(point.time)
-            && (self.feeds.is_none() || self.feeds_alone(point).is_ok())
+            && (self.feeds.is_none() || self.feeds_alone(job, point).is_ok())
     }
 
     /// The same of the feeds alone; or the number of one that is too small, if it is not just nodes that are missing.
     #[inline(never)]
-    pub(crate) fn feeds_alone(&self, point: &OperatingPoint) -> Result<(), Option<usize>> {
+    pub(crate) fn feeds_alone(
+        &self,
+        job: JobId,
+        point: &OperatingPoint,
+    ) -> Result<(), Option<usize>> {
         let Some(feeds) = &self.feeds else { return Ok(()) };
-        let (whole, each) = (feeds.whole(), each(point.power, point.nodes));
+        let seat = self.seating.as_ref().and_then(|seating| Some((seating, seating.seat(job)?)));
+        let (whole, nodes) = match seat {
+            Some((seating, seat)) => (feeds.all_of(seating, seat), seat.nodes),
+            None => (feeds.whole(), point.nodes),
+        };
+        let each = each(point.power, nodes);
         let (limits, base, time) = (&feeds.limits, &feeds.base, point.time);
         let place = |limit: &dyn Fn(&Budget) -> Watts| {
             let fed = feeds.fed(|feed| limit(&limits[feed]).saturating_sub(base[feed]), each);
-            feeds.tree.place(point.nodes, &whole, fed, false).map(|_| ())
+            feeds.tree.place(nodes, &whole, fed, false).map(|_| ())
         };
         if place(&|limit| limit.lowest(self.now, Instant::NEVER)).is_ok() {
             return Ok(());
@@ -260,16 +346,37 @@ impl Ledger {
             }
             false => self.room_below(feed, Instant::LAST),
         };
-        let mut fed = feeds.fed(room, each);
-        let mut takes = |node: NodeId| {
-            let Some(zone) = feeds.tree.zone_of(node) else { return true };
-            let is_fed = feeds.tree.above(zone).all(|feed| fed[feed] > 0);
-            if is_fed {
-                feeds.tree.above(zone).for_each(|feed| fed[feed] -= 1);
-            }
-            is_fed
+        let mut feeds = feeds.tree.takes(feeds.fed(room, each));
+        nodes.filter(|node| !feeds.takes(*node)).collect()
+    }
+
+    /// The nodes for a job that starts where it asks for certain ones, in the first places that its feeds can take.
+    pub(super) fn seats_fed(
+        &self,
+        seating: &Seating,
+        seat: &Seat,
+        holding: &Holding,
+    ) -> Result<SeatNodes, Violation> {
+        let Holding { job, power, until, .. } = *holding;
+        let Some(feeds) = &self.feeds else {
+            return seating.first_for(seat, |_| true).map_err(|_| Violation::Seats { job });
         };
-        nodes.filter(|node| !takes(*node)).collect()
+        let fed = feeds.fed(|feed| self.room_below(feed, until), each(power, seat.nodes));
+        let mut takes = feeds.tree.takes(fed);
+        seating.first_for(seat, |node| takes.takes(node)).map_err(|_| match takes.short() {
+            Some(feed) => self.short(job, feed, power, until),
+            None => Violation::Seats { job },
+        })
+    }
+
+    /// Whether these nodes can hold so much together until then.
+    pub(super) fn can_feed_on(&self, nodes: &[NodeId], holding: &Holding) -> Result<(), Violation> {
+        let Some(feeds) = &self.feeds else { return Ok(()) };
+        self.can_take(
+            holding.job,
+            &feeds.parts_on(nodes, holding.power, Watts::ZERO),
+            holding.until,
+        )
     }
 
     /// Starts a job on nodes that its feeds can take.
@@ -314,6 +421,7 @@ impl Ledger {
             zone: place,
             nodes: 0,
             power: capped(caps, zone).min(power),
+            adds: Watts::ZERO,
         });
         self.can_take(job, &parts.collect::<Vec<Part>>(), until)
     }
@@ -336,12 +444,13 @@ impl Ledger {
         point: &OperatingPoint,
         until: Instant,
     ) -> Result<(), Violation> {
-        let (Some(feeds), Some(placement)) = (&self.feeds, &self.placement) else { return Ok(()) };
+        let whose = Whose::of(&self.seating, &self.placement);
+        let Some((feeds, whose)) = self.feeds.as_ref().zip(whose) else { return Ok(()) };
         let is_less = each(point.power, point.nodes) <= each(before.power, before.nodes);
         match point.nodes.cmp(&before.nodes) {
             _ if is_less && point.nodes <= before.nodes => Ok(()),
             std::cmp::Ordering::Equal => {
-                let parts = feeds.parts_of(before.job, point.power, placement);
+                let parts = feeds.parts_of(before.job, point.power, whose);
                 self.can_take(before.job, &parts, until)
             }
             _ => Err(Violation::NotAllowed { job: before.job, needed: Freedom::Resizes }),
@@ -355,15 +464,17 @@ impl Ledger {
         power: Watts,
         until: Instant,
     ) -> Result<(), Violation> {
-        let (Some(feeds), Some(placement)) = (&self.feeds, &self.placement) else { return Ok(()) };
-        self.can_take(before.job, &feeds.parts_of(before.job, power, placement), until)
+        let whose = Whose::of(&self.seating, &self.placement);
+        let Some((feeds, whose)) = self.feeds.as_ref().zip(whose) else { return Ok(()) };
+        self.can_take(before.job, &feeds.parts_of(before.job, power, whose), until)
     }
 
     /// A job holds so much power on the nodes it has.
     #[inline(never)]
     pub(super) fn note_fed(&mut self, job: JobId, power: Watts) {
-        if let (Some(feeds), Some(placement)) = (&mut self.feeds, &self.placement) {
-            let parts = feeds.parts_of(job, power, placement);
+        let whose = Whose::of(&self.seating, &self.placement);
+        if let Some((feeds, whose)) = self.feeds.as_mut().zip(whose) {
+            let parts = feeds.parts_of(job, power, whose);
             feeds.take(job, parts);
         }
     }
@@ -378,7 +489,8 @@ impl Ledger {
 
     /// The books of the feeds, added up again.
     pub(super) fn check_feeds(&self) -> Result<(), String> {
-        let (Some(feeds), Some(placement)) = (&self.feeds, &self.placement) else { return Ok(()) };
+        let whose = Whose::of(&self.seating, &self.placement);
+        let Some((feeds, whose)) = self.feeds.as_ref().zip(whose) else { return Ok(()) };
         let mut sums = vec![Watts::ZERO; feeds.held.len()];
         let running = self.running.iter().map(|holding| (holding.job, holding.power));
         let running: BTreeMap<JobId, Watts> = running.collect();
@@ -386,7 +498,7 @@ impl Ledger {
             let Some(power) = running.get(job) else {
                 return Err(format!("{job} does not run, but is fed"));
             };
-            if *parts != feeds.parts_of(*job, *power, placement) {
+            if *parts != feeds.parts_of(*job, *power, whose) {
                 return Err(format!("{job} is on other nodes than its feeds know"));
             }
             feeds.sums(parts).into_iter().for_each(|(feed, power)| sums[feed] += power);

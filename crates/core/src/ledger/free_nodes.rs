@@ -39,6 +39,23 @@ impl FreeNodes {
         })
     }
 
+    /// Those of these nodes that are free, in ascending order.
+    pub(crate) fn iter_in(&self, nodes: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+        let words = nodes.start / WORD..nodes.end.div_ceil(WORD);
+        words.flat_map(move |place| {
+            let first = place * WORD;
+            let from = nodes.start.max(first) - first;
+            let length = nodes.end.min(first + WORD).saturating_sub(first + from);
+            let mut word =
+                self.words.get(place as usize).map_or(0, |word| word & ones(from, length));
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros())?;
+                word &= word - 1;
+                Some(first + bit)
+            })
+        })
+    }
+
     /// How many nodes below this one are free.
     pub(crate) fn count_below(&self, node: u32) -> u32 {
         let whole = ((node / WORD) as usize).min(self.words.len());

@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Ledger, Violation};
-use crate::machine::{Kinds, NodeSize};
+use super::{Holding, Ledger, Violation};
+use crate::machine::{Kind, Kinds, NodeSize};
 use crate::seats::{Missing, Seat, Seats};
 use crate::units::{Instant, JobId, NodeId, Watts};
-pub(crate) use ahead::Foreseen;
+pub(crate) use ahead::{Foreseen, Wanted};
 pub(crate) use by_node::ByNode;
 use left::Left;
 
@@ -83,20 +83,20 @@ impl Seating {
         if most < seat.nodes {
             return Err(most + 1);
         }
-        let found = self.first(seat, is_good);
+        let found = self.first(seat, seat.nodes, is_good);
         let count = found.len() as u32;
         if count < seat.nodes { Err(count + 1) } else { Ok(found) }
     }
 
-    /// The same, or all of them if there are fewer than the job asks for.
-    fn first(&self, seat: &Seat, mut is_good: impl FnMut(NodeId) -> bool) -> SeatNodes {
+    /// So many of them, or all if there are fewer.
+    fn first(&self, seat: &Seat, most: u32, mut is_good: impl FnMut(NodeId) -> bool) -> SeatNodes {
         let mut found = SeatNodes::new();
         for place in self.places(seat) {
             let mut from = place.start;
             while let Some(node) = self.left.next(from..place.end, &seat.each) {
                 if is_good(NodeId(node)) {
                     found.push(NodeId(node));
-                    if found.len() == seat.nodes as usize {
+                    if found.len() == most as usize {
                         return found;
                     }
                 }
@@ -123,6 +123,17 @@ impl Seating {
     #[inline]
     pub fn idle_of_busy(&self) -> Watts {
         self.idle_of_busy
+    }
+
+    /// What the free processors of a node could add at most.
+    pub(super) fn unused(&self, node: NodeId) -> Watts {
+        let kind = self.kinds.kind_of_node(node).map(|place| &self.kinds.kinds()[place]);
+        kind.map_or(Watts::ZERO, |kind| added_by(kind, self.free(node).processors))
+    }
+
+    /// What a job could add at most on each of its nodes.
+    pub(super) fn could_add(&self, seat: &Seat) -> Watts {
+        added_by(&self.kinds.kinds()[usize::from(seat.kind)], seat.each.processors)
     }
 
     /// The size of a kind of nodes, and what such a node draws when it is idle.
@@ -176,11 +187,19 @@ impl Seating {
     }
 }
 
+/// What so many processors of a node could add at most, rounded down: those of a node never come to more than the node.
+fn added_by(kind: &Kind, processors: u32) -> Watts {
+    let added = u128::from(kind.node().added_power().milliwatts()) * u128::from(processors);
+    Watts::from_milliwatts((added / u128::from(kind.size.processors.max(1))) as u64)
+}
+
 impl Ledger {
     /// The same empty ledger, in which each job is on nodes that have what it asks for.
     pub(crate) fn seated(self, kinds: &Arc<Kinds>, seats: &Arc<Seats>) -> Self {
         let seating = Seating::new(kinds.clone(), seats.clone());
-        Ledger { seating: Some(Arc::new(seating)), ..self }
+        let feeds = self.feeds.map(|feeds| feeds.seated(&seating));
+        // It knows which nodes are whose, also for feeds.
+        Ledger { seating: Some(Arc::new(seating)), placement: None, feeds, ..self }
     }
 
     /// Who is on which nodes, where nodes are of several kinds or jobs share them.
@@ -192,17 +211,20 @@ impl Ledger {
     /// The nodes for a job that starts now: those that were chosen for it, or else the first that can have it.
     pub(super) fn nodes_for(
         &self,
-        job: JobId,
+        holding: &Holding,
         chosen: Option<&[NodeId]>,
     ) -> Result<Option<SeatNodes>, Violation> {
         let Some(seating) = &self.seating else { return Ok(None) };
-        let refused = || Violation::Seats { job };
-        let seat = seating.seat(job).ok_or_else(refused)?;
-        let nodes = match chosen {
-            Some(nodes) => seating.can_have(seat, nodes).then(|| nodes.into()),
-            None => seating.first_for(seat, |_| true).ok(),
+        let refused = || Violation::Seats { job: holding.job };
+        let seat = seating.seat(holding.job).ok_or_else(refused)?;
+        let Some(nodes) = chosen else {
+            return self.seats_fed(seating, seat, holding).map(Some);
         };
-        nodes.map(Some).ok_or_else(refused)
+        if !seating.can_have(seat, nodes) {
+            return Err(refused());
+        }
+        self.can_feed_on(nodes, holding)?;
+        Ok(Some(nodes.into()))
     }
 
     pub(super) fn take_seats(&mut self, job: JobId, nodes: Option<SeatNodes>) {

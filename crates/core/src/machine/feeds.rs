@@ -23,6 +23,8 @@ pub struct Feeds {
     all: Vec<Feed>,
     /// In the order of their first nodes.
     zones: Vec<Zone>,
+    /// The first node of each stretch of neighbours in one zone, ascending, and that zone.
+    stretches: Vec<(u32, usize)>,
 }
 
 /// A line through which nodes draw power.
@@ -36,6 +38,8 @@ pub struct Feed {
     pub parent: Option<usize>,
     /// How many nodes are below it.
     pub nodes: u32,
+    /// What these draw together when they are idle.
+    pub idle: Watts,
 }
 
 /// Nodes that have the same deepest feed, or none.
@@ -77,8 +81,16 @@ impl Feeds {
     }
 
     /// The zone of a node.
+    #[inline]
     pub(crate) fn zone_of(&self, node: NodeId) -> Option<usize> {
-        self.zones.iter().position(|zone| zone.has(node))
+        let after = self.stretches.partition_point(|(first, _)| *first <= node.0);
+        let (_, zone) = self.stretches.get(after.checked_sub(1)?)?;
+        Some(*zone)
+    }
+
+    /// Nodes that feeds can still take, if each can take so many.
+    pub(crate) fn takes(&self, fed: Vec<u32>) -> Takes<'_> {
+        Takes { tree: self, left: fed, short: None }
     }
 
     /// So many nodes in zones where `free` nodes are, each feed feeding at most `fed` of them: as many as can be had in one
@@ -115,6 +127,39 @@ impl Feeds {
             }
         }
         Err(short)
+    }
+}
+
+/// Feeds that take one node after the other.
+///
+/// Limits of feeds contain each other or have nothing in common. So whoever takes each node that can be had, in any order, ends
+/// with as many as can be had at all.
+pub(crate) struct Takes<'a> {
+    tree: &'a Feeds,
+    /// By feed: how many nodes it can take.
+    left: Vec<u32>,
+    /// A feed that could not take a node, one of the highest.
+    short: Option<usize>,
+}
+
+impl Takes<'_> {
+    /// Takes a node, if the feeds it draws through can.
+    #[inline]
+    pub(crate) fn takes(&mut self, node: NodeId) -> bool {
+        let Takes { tree, left, short } = self;
+        let Some(zone) = tree.zone_of(node) else { return true };
+        let used_up = tree.above(zone).filter(|feed| left[*feed] == 0).min();
+        if used_up.is_some() {
+            *short = used_up.into_iter().chain(*short).min();
+            return false;
+        }
+        tree.above(zone).for_each(|feed| left[feed] -= 1);
+        true
+    }
+
+    /// A feed that could not take a node, if that happened.
+    pub(crate) fn short(&self) -> Option<usize> {
+        self.short
     }
 }
 
@@ -170,21 +215,45 @@ pub(super) struct FeedProblem {
     pub(super) why: String,
 }
 
-/// What the nodes are that feeds name.
-#[derive(Clone, Copy, Debug)]
+/// Neighbouring nodes that are alike, as feeds name them. Those of a machine have no gaps between them.
+#[derive(Clone, Debug)]
 pub(super) struct Nodes {
-    pub(super) count: u32,
+    /// The partition whose nodes they are, on a machine that has partitions.
+    pub(super) partition: Option<String>,
+    pub(super) numbers: Range<u32>,
     /// What a busy one draws, and an idle one.
     pub(super) busy: Watts,
     pub(super) idle: Watts,
+}
+
+/// Nodes below a feed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    nodes: u32,
+    /// What they draw when they are busy, and when they are idle.
+    busy: Watts,
+    idle: Watts,
+}
+
+impl Sum {
+    /// Adds those of a zone.
+    fn add(&mut self, zone: &Zone, machine: &[Nodes]) {
+        for alike in machine {
+            let count = zone.count_in(&alike.numbers);
+            self.nodes += count;
+            self.busy += alike.busy * count;
+            self.idle += alike.idle * count;
+        }
+    }
 }
 
 /// No site has more.
 const MOST_FEEDS: usize = 10_000;
 
 impl Feeds {
-    /// The feeds of so many nodes, as they are written.
-    pub(super) fn of(written: &[Written], nodes: Nodes) -> Result<Self, FeedProblem> {
+    /// The feeds of a machine of these nodes, as they are written.
+    pub(super) fn of(written: &[Written], machine: &[Nodes]) -> Result<Self, FeedProblem> {
+        let count = machine.last().map_or(0, |nodes| nodes.numbers.end);
         let problem = |at: usize, why: String| {
             let Written { line, ref name, .. } = written[at];
             FeedProblem { line, name: name.clone(), why }
@@ -196,35 +265,40 @@ impl Feeds {
         let (order, parents) = in_order(written).map_err(|(at, why)| problem(at, why))?;
         let mut stretches: Vec<Vec<Range<u32>>> = Vec::new();
         for &at in &order {
-            let stretch = stretches_of(&written[at].nodes, nodes.count);
+            let stretch = stretches_of(&written[at].nodes, machine);
             stretches.push(stretch.map_err(|why| problem(at, why))?);
         }
         let name = |feed: usize| &written[order[feed]].name;
-        let zones = zones(&stretches, &parents, nodes.count).map_err(|shared| {
+        let zones = zones(&stretches, &parents, count).map_err(|shared| {
             let (one, other) = (shared.feeds.0, shared.feeds.1);
             let why = format!(
                 "node {} is also in feed '{}', which is neither above nor below it; a node draws through one line of feeds",
-                shared.node,
+                name_of(shared.node, machine),
                 name(one)
             );
             problem(order[other], why)
         })?;
-        let mut below = vec![0u32; order.len()];
+        let mut below = vec![Sum::default(); order.len()];
         for zone in &zones {
             let mut above = zone.feed;
             while let Some(feed) = above {
-                below[feed] += zone.count();
+                below[feed].add(zone, machine);
                 above = parents[feed];
             }
         }
         let mut all = Vec::new();
         for (place, at) in order.into_iter().enumerate() {
-            let (count, parent) = (below[place], parents[place]);
-            let limit = limit(&written[at].limit, count, nodes);
+            let (Sum { nodes, idle, .. }, parent) = (below[place], parents[place]);
+            let limit = limit(&written[at].limit, &below[place]);
             let limit = limit.map_err(|why| problem(at, why))?;
-            all.push(Feed { name: written[at].name.clone(), limit, parent, nodes: count });
+            all.push(Feed { name: written[at].name.clone(), limit, parent, nodes, idle });
         }
-        Ok(Feeds { all, zones })
+        let in_zone = |(place, zone): (usize, &Zone)| {
+            zone.nodes.iter().map(move |nodes| (nodes.start, place)).collect::<Vec<_>>()
+        };
+        let mut stretches: Vec<(u32, usize)> = zones.iter().enumerate().flat_map(in_zone).collect();
+        stretches.sort_unstable();
+        Ok(Feeds { all, zones, stretches })
     }
 }
 
@@ -285,9 +359,94 @@ fn in_order(written: &[Written]) -> Result<InOrder, (usize, String)> {
     Ok((order, parents))
 }
 
-/// Reads `0-63,128-191`: stretches of node numbers, ascending, none of which touch.
-fn stretches_of(text: &str, nodes: u32) -> Result<Vec<Range<u32>>, String> {
+/// A node as the file would name it.
+fn name_of(node: u32, machine: &[Nodes]) -> String {
+    let named = machine.iter().find(|alike| alike.numbers.contains(&node));
+    match named.and_then(|alike| Some((alike.partition.as_ref()?, alike.numbers.start))) {
+        Some((partition, first)) => format!("{partition}[{}]", node - first),
+        None => node.to_string(),
+    }
+}
+
+/// Reads stretches of node numbers, ascending, none of which touch: `0-63,128-191`, or on a machine with partitions
+/// `cpu[0-63],gpu`, whose numbers begin anew in each.
+fn stretches_of(text: &str, machine: &[Nodes]) -> Result<Vec<Range<u32>>, String> {
     let mut stretches: Vec<Range<u32>> = Vec::new();
+    match machine {
+        [Nodes { partition: None, numbers, .. }] => {
+            numbered(text, numbers, "the machine", &mut stretches)?
+        }
+        _ => in_partitions(text, machine, &mut stretches)?,
+    }
+    stretches.sort_unstable_by_key(|stretch| stretch.start);
+    let mut joined: Vec<Range<u32>> = Vec::new();
+    for stretch in stretches {
+        match joined.last_mut() {
+            Some(last) if last.end >= stretch.start => last.end = last.end.max(stretch.end),
+            _ => joined.push(stretch),
+        }
+    }
+    Ok(joined)
+}
+
+/// Reads `cpu[0-63],gpu`.
+fn in_partitions(
+    text: &str,
+    machine: &[Nodes],
+    stretches: &mut Vec<Range<u32>>,
+) -> Result<(), String> {
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (name, numbers, after) = match rest.find(['[', ',']) {
+            Some(at) if rest[at..].starts_with('[') => {
+                let Some(end) = rest[at..].find(']') else {
+                    return Err(format!("'nodes' has '{rest}', which has no ']'"));
+                };
+                (&rest[..at], Some(&rest[at + 1..at + end]), &rest[at + end + 1..])
+            }
+            Some(at) => (&rest[..at], None, &rest[at..]),
+            None => (rest, None, ""),
+        };
+        let name = name.trim();
+        let Some(nodes) = machine.iter().find(|alike| alike.partition.as_deref() == Some(name))
+        else {
+            let names: Vec<&str> =
+                machine.iter().filter_map(|one| one.partition.as_deref()).collect();
+            let hint = hint(name, names.iter().copied());
+            return Err(format!(
+                "'nodes' has '{name}', which is no partition with nodes of its own{hint} there are {}; write all nodes of some \
+                 ({first}), or their numbers in it ({first}[0-3])",
+                names.join(", "),
+                first = names.first().unwrap_or(&"cpu"),
+            ));
+        };
+        match numbers {
+            Some(numbers) => {
+                numbered(numbers, &nodes.numbers, &format!("partition '{name}'"), stretches)?
+            }
+            None => stretches.push(nodes.numbers.clone()),
+        }
+        rest = after.trim_start();
+        rest = match rest.strip_prefix(',') {
+            Some(next) => next.trim_start(),
+            None if rest.is_empty() => rest,
+            None => {
+                return Err(format!(
+                    "'nodes' has '{rest}' after '{name}'; write a comma between them"
+                ));
+            }
+        };
+    }
+    Ok(())
+}
+
+/// Reads `0-63,128-191`, counted from the first of some nodes.
+fn numbered(
+    text: &str,
+    of: &Range<u32>,
+    whose: &str,
+    stretches: &mut Vec<Range<u32>>,
+) -> Result<(), String> {
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let number = |text: &str| {
@@ -300,23 +459,16 @@ fn stretches_of(text: &str, nodes: u32) -> Result<Vec<Range<u32>>, String> {
         if last < first {
             return Err(format!("'nodes' has '{part}', which ends before it begins"));
         }
-        if last >= nodes {
+        let count = of.end - of.start;
+        if last >= count {
             return Err(format!(
-                "node {last} ('nodes') is not in the machine: its {nodes} nodes are 0-{}",
-                nodes - 1
+                "node {last} ('nodes') is not in {whose}: its {count} nodes are 0-{}",
+                count.saturating_sub(1)
             ));
         }
-        stretches.push(first..last + 1);
+        stretches.push(of.start + first..of.start + last + 1);
     }
-    stretches.sort_unstable_by_key(|stretch| stretch.start);
-    let mut joined: Vec<Range<u32>> = Vec::new();
-    for stretch in stretches {
-        match joined.last_mut() {
-            Some(last) if last.end >= stretch.start => last.end = last.end.max(stretch.end),
-            _ => joined.push(stretch),
-        }
-    }
-    Ok(joined)
+    Ok(())
 }
 
 /// A node in two feeds of which neither is above the other.
@@ -378,9 +530,10 @@ fn zones(
     Ok(zones)
 }
 
-/// What a limit comes to for so many nodes below it.
-fn limit(text: &str, count: u32, nodes: Nodes) -> Result<Timetable<Watts>, String> {
-    if count == 0 {
+/// What a limit comes to for these nodes below it.
+fn limit(text: &str, below: &Sum) -> Result<Timetable<Watts>, String> {
+    let Sum { nodes, busy, idle } = *below;
+    if nodes == 0 {
         return Err("no node is in it or below it; name some ('nodes'), or leave it out".to_owned());
     }
     let wrong = |why: &dyn fmt::Display| {
@@ -392,7 +545,7 @@ fn limit(text: &str, count: u32, nodes: Nodes) -> Result<Timetable<Watts>, Strin
     let on = |allowance: &Allowance| match *allowance {
         Allowance::Unlimited => Watts::UNLIMITED,
         Allowance::Limited(Limit::Power(power)) => power,
-        Allowance::Limited(Limit::Share(share)) => share.of(nodes.busy * count),
+        Allowance::Limited(Limit::Share(share)) => share.of(busy),
     };
     let limit = match text.parse::<Allowance>() {
         Ok(allowance) => Timetable::Always(on(&allowance)),
@@ -404,10 +557,10 @@ fn limit(text: &str, count: u32, nodes: Nodes) -> Result<Timetable<Watts>, Strin
         }
         Err(why) => return Err(wrong(&why)),
     };
-    let (lowest, idle) = (limit.values().min().copied().unwrap_or_default(), nodes.idle * count);
+    let lowest = limit.values().min().copied().unwrap_or_default();
     match lowest < idle {
         true => Err(format!(
-            "'limit' is {lowest}, but the {count} nodes below it draw {idle} when they are idle"
+            "'limit' is {lowest}, but the {nodes} nodes below it draw {idle} when they are idle"
         )),
         false => Ok(limit),
     }

@@ -323,12 +323,16 @@ impl Machine {
     ) -> Result<Described, Box<dyn std::error::Error>> {
         let mut file: File = toml::from_str(text)?;
         let line_of = |at: usize| text[..at].matches('\n').count() + 1;
+        let written = std::mem::take(&mut file.feed).into_iter().map(|feed| {
+            let line = line_of(feed.span().start);
+            let FeedFile { name, limit, parent, nodes } = feed.into_inner();
+            Written { line, name, limit, parent, nodes }
+        });
+        let written: Vec<Written> = written.collect();
         if file.partition.is_empty() {
-            let feeds = std::mem::take(&mut file.feed);
             let machine = file.machine(stem, folder)?;
-            let feeds =
-                feeds.into_iter().map(|feed| (line_of(feed.span().start), feed.into_inner()));
-            return Ok(Described::One(Box::new(machine.fed_by(feeds.collect())?)));
+            let feeds = feeds_of(&written, std::iter::once((None, &machine)))?;
+            return Ok(Described::One(Box::new(Machine { feeds, ..machine })));
         }
         let partitions = std::mem::take(&mut file.partition);
         let name = file.name.clone().unwrap_or_else(|| stem.to_owned());
@@ -367,7 +371,9 @@ impl Machine {
         });
         let over: Result<Vec<Overlapping>, PartitionProblem> = over.collect();
         let base_power = file.power.map_or(Watts::ZERO, |power| power.base);
-        let whole = Partitioned { name, base_power, parts, over: over? };
+        let machines = parts.iter().map(|part| (Some(part.name.clone()), &part.machine));
+        let feeds = feeds_of(&written, machines)?;
+        let whole = Partitioned { name, base_power, parts, over: over?, feeds };
         if whole.max_power() > Watts::LARGEST || whole.nodes() > Machine::MOST_NODES.into() {
             return Err(MachineError::TooLarge {
                 what: "the power or the number of nodes",
@@ -384,9 +390,6 @@ impl File {
     /// What is said of the whole where partitions say it of each.
     fn refuse_partitions(&self) -> Result<(), &'static str> {
         match (&self.nodes, &self.variation) {
-            _ if !self.feed.is_empty() => Err(
-                "[[feed]] is given beside [[partition]]; feeds are of a machine without partitions",
-            ),
             (Some(_), _) => Err(
                 "'nodes' is given beside [[partition]]; give the nodes of each partition instead",
             ),
@@ -513,19 +516,22 @@ impl File {
     }
 }
 
-impl Machine {
-    /// The same machine with the feeds of its file, each with its line.
-    fn fed_by(self, feeds: Vec<(usize, FeedFile)>) -> Result<Self, FeedProblem> {
-        if feeds.is_empty() {
-            return Ok(self);
-        }
-        let written = feeds.into_iter().map(|(line, FeedFile { name, limit, parent, nodes })| {
-            Written { line, name, limit, parent, nodes }
-        });
-        let written: Vec<Written> = written.collect();
-        // What idle nodes draw is assumed before jobs run, where the file does not say it.
-        let idle = self.filled_in(0).node().idle;
-        let feeds = Feeds::of(&written, Nodes { count: self.nodes, busy: self.node_power, idle })?;
-        Ok(Machine { feeds: Some(Arc::new(feeds)), ..self })
+/// The feeds of nodes, if there are any: those of a machine, or of partitions by name.
+fn feeds_of<'a>(
+    written: &[Written],
+    machines: impl Iterator<Item = (Option<String>, &'a Machine)>,
+) -> Result<Option<Arc<Feeds>>, FeedProblem> {
+    if written.is_empty() {
+        return Ok(None);
     }
+    let mut first = 0u32;
+    let nodes = machines.map(|(partition, machine)| {
+        let numbers = first..first.saturating_add(machine.nodes);
+        first = numbers.end;
+        // What idle nodes draw is assumed before jobs run, where the file does not say it.
+        let idle = machine.filled_in(0).node().idle;
+        Nodes { partition, numbers, busy: machine.node_power, idle }
+    });
+    let nodes: Vec<Nodes> = nodes.collect();
+    Ok(Some(Arc::new(Feeds::of(written, &nodes)?)))
 }

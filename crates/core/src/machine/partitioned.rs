@@ -3,7 +3,9 @@
 //! Partitions whose whole nodes are alike make a machine of one kind, in which jobs have any nodes. Where nodes are of several
 //! kinds, or are shared by jobs, all are simulated together, and each job is on nodes of its partition ([`Kinds`](super::Kinds)).
 
-use super::{Machine, MachineError};
+use std::sync::Arc;
+
+use super::{Feeds, Machine, MachineError};
 use crate::spelling::hint;
 use crate::units::Watts;
 
@@ -27,6 +29,8 @@ pub struct Partitioned {
     pub parts: Vec<Partition>,
     /// The partitions that have the nodes of others.
     pub over: Vec<Overlapping>,
+    /// The feeds of its nodes, where these have limits. Nodes are numbered through all partitions.
+    pub feeds: Option<Arc<Feeds>>,
 }
 
 /// A part of a machine.
@@ -81,7 +85,7 @@ impl Partitioned {
             Overlapping { of: of.collect(), ..over.clone() }
         });
         let (name, over) = (format!("{} {}", self.name, wanted.join("+")), over.collect());
-        Partitioned { name, base_power: Watts::ZERO, parts, over }
+        Partitioned { name, base_power: Watts::ZERO, parts, over, feeds: None }
     }
 
     /// The nodes of all partitions.
@@ -144,6 +148,9 @@ impl Partitioned {
         if chosen.len() == self.parts.len() {
             machine.name.clone_from(&self.name);
             machine.base_power = self.base_power;
+            machine.feeds.clone_from(&self.feeds);
+        } else if self.feeds.is_some() {
+            return Err(MachineError::FeedsOfAll { machine: self.name.clone() });
         } else {
             let names: Vec<&str> =
                 chosen.iter().map(|place| self.parts[*place].name.as_str()).collect();

@@ -133,7 +133,9 @@ struct Outlook {
 impl Outlook {
     fn of(view: &View<'_>) -> Box<Self> {
         let free = Availability::of(view.ledger);
-        Box::new(Outlook { tenure: free.tenure(), below: Below::of(view.ledger), free })
+        // Where jobs ask for certain nodes, their places know what feeds have left.
+        let below = view.ledger.seating().is_none().then(|| Below::of(view.ledger)).flatten();
+        Box::new(Outlook { tenure: free.tenure(), below, free })
     }
 
     /// Whether a claim fits that begins now.
@@ -280,7 +282,10 @@ impl Room {
                 .outlook
                 .as_ref()
                 .is_none_or(|outlook| outlook.admits(self.now, &Claim::of(point)))
-            && self.places.as_ref().is_none_or(|places| places.has_nodes(point.time > self.window))
+            && self
+                .places
+                .as_ref()
+                .is_none_or(|places| places.has_nodes(self.now, point, point.time > self.window))
     }
 
     /// For how long so much may be held from now on, as far as the reservation goes; `None` if
@@ -322,7 +327,7 @@ impl Room {
         match &mut self.places {
             None => Decision::Start { job, point },
             Some(places) => {
-                let nodes = places.take(self.now + point.time, point.time > self.window);
+                let nodes = places.take(self.now, &point, point.time > self.window);
                 Decision::StartIn { job, point, nodes: nodes.into_iter().collect() }
             }
         }
@@ -337,7 +342,7 @@ impl Room {
     ) -> Reservation {
         if let Some(places) = &mut self.places {
             match &promised {
-                Some((_, then)) => places.promise(view, then.at),
+                Some((point, then)) => places.promise(view, then.at, point),
                 None => places.promise_nothing(),
             }
         }
@@ -445,15 +450,18 @@ impl<'a> Ahead<'a> {
     /// The first instant from which a point fits for its whole time, and what is free then.
     pub fn vacancy(&self, point: &OperatingPoint) -> Option<Vacancy> {
         let Ahead { view, room, started } = self;
+        if let Some(outlook) = &room.outlook {
+            let at = match &room.places {
+                Some(places) => places.earliest(view, outlook, point)?,
+                None => outlook.earliest(view.now, &Claim::of(point))?,
+            };
+            let (nodes, power) = outlook.free.at(at);
+            return Some(Vacancy { at, nodes, power });
+        }
         let seated = match &room.places {
             Some(places) => places.ahead()?,
             None => view.now,
         };
-        if let Some(outlook) = &room.outlook {
-            let at = outlook.earliest(seated, &Claim::of(point))?;
-            let (nodes, power) = outlook.free.at(at);
-            return Some(Vacancy { at, nodes, power });
-        }
         let now = Vacancy { at: view.now, nodes: room.nodes, power: room.power };
         let vacancy = view.ledger.running().vacancy(now, started, point.nodes, point.power)?;
         if vacancy.at >= seated {

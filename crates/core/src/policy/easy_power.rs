@@ -153,8 +153,8 @@ impl Throttled {
     fn point(self, view: &View<'_>, job: JobId) -> Option<OperatingPoint> {
         let menu = view.menu(job);
         let is_slow = |point: &&OperatingPoint| point.power <= self.most * point.nodes;
-        let slow = menu.iter().filter(is_slow).filter(|point| is_fed(view, point));
-        let fed = menu.iter().filter(|point| is_fed(view, point));
+        let slow = menu.iter().filter(is_slow).filter(|point| is_fed(view, job, point));
+        let fed = menu.iter().filter(|point| is_fed(view, job, point));
         // Where nothing is so slow, the slowest has to do.
         slow.min_by_key(|point| (point.time, point.power))
             .or_else(|| fed.min_by_key(|point| point.power))
@@ -191,14 +191,14 @@ impl Chooser for Throttled {
 /// Whether a point can be fed for its whole time, now or under the limits to come, if nobody else
 /// runs.
 #[inline]
-pub(super) fn is_fed(view: &View<'_>, point: &OperatingPoint) -> bool {
-    view.ledger.fits_alone(point)
+pub(super) fn is_fed(view: &View<'_>, job: JobId, point: &OperatingPoint) -> bool {
+    view.ledger.fits_alone(job, point)
 }
 
 /// Whether a job can never be fed at nominal speed.
 #[inline]
 pub(super) fn is_oversized(view: &View<'_>, job: JobId) -> bool {
-    !is_fed(view, &view.nominal(job))
+    !is_fed(view, job, &view.nominal(job))
 }
 
 /// The first job submitted after this one that is oversized and may fit at a slower point.
@@ -224,10 +224,10 @@ pub(super) fn oversized_candidate(
 impl Fastest {
     fn point(view: &View<'_>, job: JobId) -> Option<OperatingPoint> {
         let nominal = view.nominal(job);
-        if is_fed(view, &nominal) {
+        if is_fed(view, job, &nominal) {
             return Some(nominal);
         }
-        view.menu(job).iter().copied().find(|point| is_fed(view, point))
+        view.menu(job).iter().copied().find(|point| is_fed(view, job, point))
     }
 
     /// The same as [`Chooser::candidate`] where the room is not the same for ever. Most budgets are steady, and what

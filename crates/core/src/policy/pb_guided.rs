@@ -144,8 +144,8 @@ impl<'a> Search<'a> {
 /// The points of a menu that can ever be fed, fastest first: the first of them is the job's
 /// nominal one, unless it is oversized.
 #[inline]
-fn fed<'m>(view: &View<'_>, menu: &'m Menu) -> &'m [OperatingPoint] {
-    let fastest = menu.iter().position(|point| is_fed(view, point));
+fn fed<'m>(view: &View<'_>, job: JobId, menu: &'m Menu) -> &'m [OperatingPoint] {
+    let fastest = menu.iter().position(|point| is_fed(view, job, point));
     fastest.map_or(&[], |fastest| &menu[fastest..])
 }
 
@@ -157,12 +157,12 @@ impl Chooser for Guide {
         if nominal.nodes > room.nodes() {
             return None;
         }
-        if !search.can_be_slowed(view) && is_fed(view, &nominal) {
+        if !search.can_be_slowed(view) && is_fed(view, job, &nominal) {
             self.slowable.remove(job);
             return Some(nominal).filter(|point| room.admits(point));
         }
         let menu = view.menu(job);
-        let (fastest, slower) = fed(view, &menu).split_first()?;
+        let (fastest, slower) = fed(view, job, &menu).split_first()?;
         let mut slower = slower.iter().rev();
         let found = slower.find(|point| room.admits(point) && search.allows(point, view.now));
         found.or(Some(fastest).filter(|point| room.admits(point))).copied()
@@ -175,11 +175,11 @@ impl Chooser for Guide {
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
         let search = Search::new(&self.bounds, view, job, ahead.held());
-        if !search.can_be_slowed(view) && is_fed(view, &search.nominal) {
+        if !search.can_be_slowed(view) && is_fed(view, job, &search.nominal) {
             return Some((search.nominal, ahead.vacancy(&search.nominal)?));
         }
         let menu = view.menu(job);
-        let (fastest, slower) = fed(view, &menu).split_first()?;
+        let (fastest, slower) = fed(view, job, &menu).split_first()?;
         // The longer a job waits, the less it may be slowed: a gear that is refused at the first
         // instant at which it fits is refused at every later one.
         let slower = slower.iter().rev().filter(|point| search.allows(point, view.now));

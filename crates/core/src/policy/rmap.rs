@@ -105,12 +105,12 @@ impl Configurator {
             }
         };
         let found = found.unwrap_or_else(|| view.model.thriftiest(id, job));
-        if !view.ledger.has_feeds() || view.ledger.fits_alone(&found.point) {
+        if !view.ledger.has_feeds() || view.ledger.fits_alone(id, &found.point) {
             return found;
         }
         // What feeds never carry is not worth waiting for.
         let mut carried = view.model.ways(id, job);
-        carried.retain(|way| view.ledger.fits_alone(&way.point));
+        carried.retain(|way| view.ledger.fits_alone(id, &way.point));
         let in_share = carried.iter().filter(|way| way.point.power <= share);
         let fastest = in_share.min_by_key(|way| (way.believed, way.point.power));
         let thriftiest = carried.iter().min_by_key(|way| (way.point.power, way.believed));

@@ -82,12 +82,11 @@ impl FeedMeters {
     /// Those of a machine whose feeds have limits in this budget.
     pub(super) fn of(machine: &Machine, budget: &Budget, now: Instant) -> Option<Box<Self>> {
         let (tree, limits) = (machine.feeds.clone()?, budget.feeds()?.clone());
-        let idle = machine.node().idle;
         let meters = tree.all().iter().zip(limits.iter()).map(|(feed, limit)| Meter {
-            power: idle * feed.nodes,
+            power: feed.idle,
             limit: limit.at(now),
             stranded: Watts::ZERO,
-            so_far: FeedUse { peak: idle * feed.nodes, ..FeedUse::default() },
+            so_far: FeedUse { peak: feed.idle, ..FeedUse::default() },
             sampled: None,
         });
         let (meters, added) = (meters.collect(), machine.added_power());
@@ -113,7 +112,7 @@ impl FeedMeters {
         job: JobId,
         stretches: &[Range<u32>],
         power: Watts,
-        part: impl Fn(&[Range<u32>]) -> Watts,
+        mut part: impl FnMut(&[Range<u32>]) -> Watts,
     ) {
         self.end(job);
         let zones = self.tree.zones().iter().map(|zone| zone.shared(stretches)).enumerate();
@@ -148,10 +147,10 @@ impl FeedMeters {
         // What idle nodes below each feed could draw more, as far as the feeds below it let that through.
         let mut wanted = vec![Watts::ZERO; self.meters.len()];
         let mut usable = Watts::ZERO;
-        for (zone, idle) in ledger.free_by_zone().into_iter().enumerate() {
+        for (zone, unused) in ledger.unused_by_zone(self.added).into_iter().enumerate() {
             match self.tree.above(zone).next() {
-                Some(feed) => wanted[feed] += self.added * idle,
-                None => usable += self.added * idle,
+                Some(feed) => wanted[feed] += unused,
+                None => usable += unused,
             }
         }
         let mut kept = vec![Watts::ZERO; self.meters.len()];

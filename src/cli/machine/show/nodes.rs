@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use super::feeds::{self, AnswerFeed};
 use crate::cli::print;
-use crate::machine::{Feed, Gear, Machine, Off, Parts, Transition};
+use crate::machine::{Gear, Machine, Off, Parts, Transition};
 use crate::profile::counted;
 use crate::report::{Facts, Side, columns, human_power};
 use crate::units::Watts;
@@ -29,18 +30,6 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     feeds: Vec<AnswerFeed>,
     assumed: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
-struct AnswerFeed {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<String>,
-    nodes: u32,
-    /// The lowest, where it changes.
-    lowest_limit_w: Option<f64>,
-    changes: bool,
-    idle_w: f64,
 }
 
 #[derive(Serialize)]
@@ -93,24 +82,6 @@ fn gears(machine: &Machine) -> Vec<AnswerGear> {
     drawn.map(gear).collect()
 }
 
-fn feeds(machine: &Machine) -> Vec<AnswerFeed> {
-    let Some(feeds) = &machine.feeds else { return Vec::new() };
-    let feed = |feed: &Feed| AnswerFeed {
-        name: feed.name.clone(),
-        parent: feed.parent.map(|parent| feeds.name(parent).to_owned()),
-        nodes: feed.nodes,
-        lowest_limit_w: feed
-            .limit
-            .values()
-            .min()
-            .and_then(|lowest| lowest.limited())
-            .map(Watts::as_f64),
-        changes: feed.limit.values().count() > 1,
-        idle_w: (machine.node().idle * feed.nodes).as_f64(),
-    };
-    feeds.all().iter().map(feed).collect()
-}
-
 fn answer<'a>(said: &'a Machine, machine: &Machine) -> Answer<'a> {
     let node = machine.node();
     Answer {
@@ -132,7 +103,7 @@ fn answer<'a>(said: &'a Machine, machine: &Machine) -> Answer<'a> {
             cooling.of_site(most, most, None).as_f64()
         }),
         gears: gears(machine),
-        feeds: feeds(machine),
+        feeds: machine.feeds.iter().flat_map(|feeds| feeds::answers(feeds)).collect(),
         assumed: assumed(said),
     }
 }
@@ -179,14 +150,8 @@ fn describe(said: &Machine, machine: &Machine) -> String {
             }
         },
     );
-    for (place, feed) in feeds(machine).iter().enumerate() {
-        let lowest = feed.lowest_limit_w.map_or("no limit".to_owned(), human_power);
-        let most = if feed.changes { " at times" } else { "" };
-        let above = feed.parent.as_ref().map_or(String::new(), |above| format!(", below {above}"));
-        let (name, idle) = (&feed.name, human_power(feed.idle_w));
-        let nodes = counted(feed.nodes as usize, "node");
-        let line = format!("{name}: {lowest}{most} for {nodes} ({idle} idle){above}");
-        facts.add(if place == 0 { "feeds" } else { "" }, line);
+    if let Some(feeds) = &machine.feeds {
+        feeds::add(feeds, &mut facts);
     }
     facts.add("gears", marked("dvfs.gears", "how fast a node is, and what it draws".to_owned()));
     let headings =

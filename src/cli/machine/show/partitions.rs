@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::feeds::{self, AnswerFeed};
 use crate::cli::print;
 use crate::machine::{Overlapping, Partition, Partitioned};
 use crate::report::{Facts, Side, columns, human_power};
@@ -19,6 +20,8 @@ struct Answer<'a> {
     /// Partitions that have the nodes of others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     overlapping: Vec<Over<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    feeds: Vec<AnswerFeed>,
 }
 
 #[derive(Serialize)]
@@ -60,6 +63,7 @@ fn answer(machine: &Partitioned) -> Answer<'_> {
         base_w: machine.base_power.as_f64(),
         partitions: machine.parts.iter().map(Part::of).collect(),
         overlapping: machine.over.iter().map(|over| Over::of(over, machine)).collect(),
+        feeds: machine.feeds.iter().flat_map(|feeds| feeds::answers(feeds)).collect(),
     }
 }
 
@@ -98,6 +102,9 @@ fn describe(machine: &Partitioned) -> String {
         format!("{} at most, {} idle", watts(machine.max_power()), watts(machine.floor())),
     );
     facts.add("base", format!("{} beside the nodes", machine.base_power));
+    if let Some(feeds) = &machine.feeds {
+        feeds::add(feeds, &mut facts);
+    }
     let name = machine.parts.first().map_or("NAME", |part| part.name.as_str());
     facts.add("one of them", format!("--partition {name} shows it, and simulates it"));
     let right = Side::Right;

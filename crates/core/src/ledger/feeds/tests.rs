@@ -99,12 +99,12 @@ fn what_feeds_never_carry_does_not_fit_alone() {
     let machine = machine("600W", ["320W", "none", "240W"]);
     let ledger = ledger(&machine, "none", Some(360));
     // Two busy nodes in the last rack; below the row five now, and two from 100 s on.
-    assert!(ledger.fits_alone(&point(7, 80, 50)));
-    assert!(!ledger.fits_alone(&point(8, 80, 50)));
-    assert_eq!(ledger.feeds_alone(&point(8, 80, 50)), Err(Some(0)));
-    assert!(ledger.fits_alone(&point(12, 33, 50)));
-    assert!(!ledger.fits_alone(&point(5, 80, 101)), "not for so long");
-    assert!(ledger.fits_alone(&point(4, 80, 101)));
+    assert!(ledger.fits_alone(JobId(0), &point(7, 80, 50)));
+    assert!(!ledger.fits_alone(JobId(0), &point(8, 80, 50)));
+    assert_eq!(ledger.feeds_alone(JobId(0), &point(8, 80, 50)), Err(Some(0)));
+    assert!(ledger.fits_alone(JobId(0), &point(12, 33, 50)));
+    assert!(!ledger.fits_alone(JobId(0), &point(5, 80, 101)), "not for so long");
+    assert!(ledger.fits_alone(JobId(0), &point(4, 80, 101)));
 }
 
 #[test]

@@ -7,6 +7,15 @@ use crate::ledger::free_nodes::FreeNodes;
 use crate::seats::Seat;
 use crate::units::{Instant, JobId, NodeId};
 
+/// Which nodes are looked at that have enough left now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The first, as many as the job asks for.
+    AsMany,
+    /// All of them, because the first may not do.
+    All,
+}
+
 /// What will be free of the nodes that a job may have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Foreseen {
@@ -20,8 +29,8 @@ pub(crate) struct Foreseen {
 }
 
 impl Foreseen {
-    /// As things are now.
-    fn begin(&mut self, seating: &Seating, seat: &Seat, taken: &Taken) {
+    /// As things are now, of so many nodes that have enough left.
+    fn begin(&mut self, seating: &Seating, seat: &Seat, taken: &Taken, wanted: Wanted) {
         (self.counted, self.count) = (None, 0);
         self.left.clear();
         self.good = FreeNodes::none(seating.kinds.nodes());
@@ -31,7 +40,11 @@ impl Foreseen {
         }
         let left = &self.left;
         let has_enough = |node| left.get(node).is_none_or(|left| left.has(&seat.each));
-        for node in seating.first(seat, has_enough) {
+        let most = match wanted {
+            Wanted::AsMany => seat.nodes,
+            Wanted::All => u32::MAX,
+        };
+        for node in seating.first(seat, most, has_enough) {
             self.good.insert(node.0..node.0 + 1);
             self.count += 1;
         }
@@ -62,10 +75,11 @@ impl Ledger {
         job: JobId,
         taken: &Taken,
         foreseen: &mut Foreseen,
+        wanted: Wanted,
     ) -> Option<Instant> {
         let seating = self.seating.as_deref()?;
         let seat = seating.seat(job)?;
-        foreseen.begin(seating, seat, taken);
+        foreseen.begin(seating, seat, taken, wanted);
         if foreseen.count >= seat.nodes {
             return Some(self.now);
         }
@@ -81,15 +95,15 @@ impl Ledger {
         None
     }
 
-    /// After a look [ahead](Ledger::seats_ahead): the first nodes for the job at that instant or a later one, and what is free
-    /// of each then.
-    pub(crate) fn free_seats(
+    /// After a look [ahead](Ledger::seats_ahead): the first nodes for the job at that instant or a later one that are good, and
+    /// what is free of each then. It may be asked again about later instants.
+    pub(crate) fn seats_at(
         &self,
         job: JobId,
         taken: &Taken,
         at: Instant,
         foreseen: &mut Foreseen,
-        mut to: impl FnMut(NodeId, &crate::machine::NodeSize),
+        mut is_good: impl FnMut(NodeId, &crate::machine::NodeSize) -> bool,
     ) {
         let Some(seating) = self.seating.as_deref() else { return };
         let Some(seat) = seating.seat(job) else { return };
@@ -97,15 +111,12 @@ impl Ledger {
         for (_, job, nodes) in returns.take_while(|next| next.0 <= at) {
             foreseen.give(seating, seat, job, nodes);
         }
-        let mut missing = seat.nodes;
-        for place in seating.places(seat) {
-            let Foreseen { good, left, .. } = foreseen;
-            missing = good.take_lowest_in(place, missing, |stretch| {
-                for node in stretch.map(NodeId) {
-                    to(node, left.get(node).unwrap_or_else(|| seating.free(node)));
-                }
-            });
-        }
+        foreseen.counted = foreseen.counted.max(Some(at));
+        let Foreseen { good, left, .. } = &*foreseen;
+        let nodes = seating.places(seat).flat_map(|place| good.iter_in(place)).map(NodeId);
+        let left = |node: NodeId| left.get(node).unwrap_or_else(|| seating.free(node));
+        let good = nodes.filter(|node| is_good(*node, left(*node)));
+        good.take(seat.nodes as usize).for_each(drop);
     }
 
     /// Who gives back nodes after some time, soonest first. Whoever should have ended does so now.

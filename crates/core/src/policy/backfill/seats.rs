@@ -5,7 +5,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::ledger::{ByNode, Foreseen, SeatNodes, Seating, Taken};
+use super::Outlook;
+use crate::availability::{Claim, FeedRoom};
+use crate::ledger::{ByNode, Foreseen, SeatNodes, Seating, Taken, Wanted};
+use crate::model::OperatingPoint;
 use crate::policy::{Changes, View};
 use crate::seats::Seat;
 use crate::units::{Instant, JobId, NodeId};
@@ -17,6 +20,8 @@ pub(super) struct Places {
     asked: Asked,
     /// When the head of the queue will find its nodes, if nobody else starts.
     ahead: Option<Instant>,
+    /// What feeds have left, where they have limits.
+    feeds: Option<FeedRoom>,
     notes: Box<Notes>,
 }
 
@@ -106,13 +111,13 @@ impl Places {
     #[inline]
     pub(super) fn of(view: &View<'_>, notes: Option<Box<Notes>>) -> Option<Box<Self>> {
         let seating = view.ledger.seating()?;
-        Some(Places::on(seating.clone(), notes))
+        Some(Places::on(seating.clone(), FeedRoom::of(view.ledger), notes))
     }
 
     #[inline(never)]
-    fn on(seating: Arc<Seating>, notes: Option<Box<Notes>>) -> Box<Self> {
+    fn on(seating: Arc<Seating>, feeds: Option<FeedRoom>, notes: Option<Box<Notes>>) -> Box<Self> {
         let (asked, notes) = (Asked::default(), notes.unwrap_or_default());
-        Box::new(Places { seating, asked, ahead: None, notes })
+        Box::new(Places { seating, asked, ahead: None, feeds, notes })
     }
 
     /// What was found out.
@@ -171,28 +176,55 @@ impl Places {
         if seat.nodes >= refused {
             return Err(refused);
         }
-        let Notes { taken, .. } = &*self.notes;
-        self.seating.first_for(seat, |node| {
-            taken.left(node, self.seating.free(node)).has(&seat.each)
-                && (!stays || self.notes.may_stay(seat, node))
-        })
+        self.seating.first_for(seat, |node| self.is_free(seat, node, stays))
     }
 
-    /// Whether there are nodes for the job, if it begins now and stays beyond the time of the promise or not.
+    /// Whether a node has enough left for a job that begins now and stays beyond the time of the promise or not.
     #[inline]
-    pub(super) fn has_nodes(&self, stays: bool) -> bool {
+    fn is_free(&self, seat: &Seat, node: NodeId, stays: bool) -> bool {
+        let Notes { taken, .. } = &*self.notes;
+        taken.left(node, self.seating.free(node)).has(&seat.each)
+            && (!stays || self.notes.may_stay(seat, node))
+    }
+
+    /// Whether there are nodes for the job, if it begins now at this point and stays beyond the time of the promise or not.
+    #[inline]
+    pub(super) fn has_nodes(&self, now: Instant, point: &OperatingPoint, stays: bool) -> bool {
         let nodes = if stays { &self.asked.staying } else { &self.asked.passing };
         nodes.get_or_init(|| self.found(stays)).is_ok()
+            && self.feeds.as_ref().is_none_or(|feeds| self.fed(feeds, now, point, stays).is_some())
     }
 
-    /// The job begins now, until then, and stays beyond the time of the promise or not. It was found that it can.
+    /// The first nodes for the job that feeds can take, too.
+    fn fed(
+        &self,
+        feeds: &FeedRoom,
+        now: Instant,
+        point: &OperatingPoint,
+        stays: bool,
+    ) -> Option<SeatNodes> {
+        let (_, seat) = self.asked.job.as_ref()?;
+        let mut takes = feeds.takes(now, &Claim::of(point), seat.nodes);
+        let nodes = self
+            .seating
+            .first_for(seat, |node| self.is_free(seat, node, stays) && takes.takes(node));
+        nodes.ok()
+    }
+
+    /// The job begins now at this point and stays beyond the time of the promise or not. It was found that it can.
     #[inline(never)]
-    pub(super) fn take(&mut self, until: Instant, stays: bool) -> SeatNodes {
+    pub(super) fn take(&mut self, now: Instant, point: &OperatingPoint, stays: bool) -> SeatNodes {
+        let fed = self.feeds.as_ref().map(|feeds| self.fed(feeds, now, point, stays));
         let Asked { job, passing, staying } = std::mem::take(&mut self.asked);
-        let nodes = if stays { staying } else { passing }.into_inner().and_then(Result::ok);
-        let (Some(nodes), Some((job, seat))) = (nodes, job) else { return SeatNodes::new() };
+        let found = if stays { staying } else { passing }.into_inner().and_then(Result::ok);
+        let (Some(nodes), Some((job, seat))) = (fed.unwrap_or(found), job) else {
+            return SeatNodes::new();
+        };
+        if let Some(feeds) = &mut self.feeds {
+            feeds.take(now, &Claim::of(point), &nodes);
+        }
         let Notes { taken, kept, .. } = &mut *self.notes;
-        taken.add(until, job, &seat.each, &nodes);
+        taken.add(now + point.time, job, &seat.each, &nodes);
         if stays {
             for node in &nodes {
                 if let Some(left) = kept.get(*node) {
@@ -208,7 +240,8 @@ impl Places {
     pub(super) fn look_ahead(&mut self, view: &View<'_>) {
         let Notes { taken, foreseen, .. } = &mut *self.notes;
         let (job, _) = self.asked.job.unzip();
-        self.ahead = job.and_then(|job| view.ledger.seats_ahead(job, taken, foreseen));
+        let wanted = if self.feeds.is_some() { Wanted::All } else { Wanted::AsMany };
+        self.ahead = job.and_then(|job| view.ledger.seats_ahead(job, taken, foreseen, wanted));
     }
 
     /// When that will be.
@@ -217,17 +250,69 @@ impl Places {
         self.ahead
     }
 
-    /// Promises the job its nodes from then on.
+    /// The first instant at which a point fits for its whole time on nodes that are there then, also below feeds.
+    pub(super) fn earliest(
+        &self,
+        view: &View<'_>,
+        outlook: &Outlook,
+        point: &OperatingPoint,
+    ) -> Option<Instant> {
+        let claim = Claim::of(point);
+        let mut at = outlook.earliest(self.ahead?, &claim)?;
+        let Some(feeds) = &self.feeds else { return Some(at) };
+        let mut foreseen = self.notes.foreseen.clone();
+        while self.nodes_at(view, feeds, point, at, &mut foreseen).is_none() {
+            let changes = [feeds.next_change(at), outlook.free.next_change(at)];
+            at = outlook.earliest(changes.into_iter().flatten().min()?, &claim)?;
+        }
+        Some(at)
+    }
+
+    /// The first nodes for the job at a time to come that feeds can take.
+    fn nodes_at(
+        &self,
+        view: &View<'_>,
+        feeds: &FeedRoom,
+        point: &OperatingPoint,
+        at: Instant,
+        foreseen: &mut Foreseen,
+    ) -> Option<SeatNodes> {
+        let (job, seat) = self.asked.job?;
+        let mut takes = feeds.takes(at, &Claim::of(point), seat.nodes);
+        let mut nodes = SeatNodes::new();
+        view.ledger.seats_at(job, &self.notes.taken, at, foreseen, |node, _| {
+            let is_fed = takes.takes(node);
+            if is_fed {
+                nodes.push(node);
+            }
+            is_fed
+        });
+        (nodes.len() == seat.nodes as usize).then_some(nodes)
+    }
+
+    /// Promises the job its nodes from then on, at this point.
     #[inline(never)]
-    pub(super) fn promise(&mut self, view: &View<'_>, at: Instant) {
+    pub(super) fn promise(&mut self, view: &View<'_>, at: Instant, point: &OperatingPoint) {
         self.note_refusals();
         let Some((job, seat)) = self.asked.job else { return };
         let Notes { taken, kept, foreseen, promises, .. } = &mut *self.notes;
+        let claim = Claim::of(point);
+        let mut takes = self.feeds.as_ref().map(|feeds| feeds.takes(at, &claim, seat.nodes));
+        let mut nodes = SeatNodes::new();
         kept.clear();
         *promises += 1;
-        view.ledger.free_seats(job, taken, at, foreseen, |node, left| {
-            kept.set(node, left.without(&seat.each).unwrap_or_default());
+        view.ledger.seats_at(job, taken, at, foreseen, |node, left| {
+            let is_fed = takes.as_mut().is_none_or(|takes| takes.takes(node));
+            if is_fed {
+                kept.set(node, left.without(&seat.each).unwrap_or_default());
+                nodes.push(node);
+            }
+            is_fed
         });
+        drop(takes);
+        if let Some(feeds) = &mut self.feeds {
+            feeds.promise(at, &claim, &nodes);
+        }
     }
 
     /// No node is promised to anybody.

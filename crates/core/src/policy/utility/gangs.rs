@@ -185,7 +185,7 @@ impl Gangs {
                     return None;
                 }
                 let ahead = Ahead::of(view, &turn.room, &started);
-                let point = ways[bid::fed(view, &ways)].point;
+                let point = ways[bid::fed(view, job, &ways)].point;
                 let promised = ahead.vacancy(&point).map(|then| (point, then));
                 turn.room.promise(view, promised);
                 return Some(job);

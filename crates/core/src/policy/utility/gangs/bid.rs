@@ -113,7 +113,7 @@ impl Rule {
     ) -> SmallVec<[Bid; 8]> {
         let places = match self.heeds_limits() {
             true => {
-                let place = fed(view, ways);
+                let place = fed(view, id, ways);
                 place..place + 1
             }
             false => 0..ways.len(),
@@ -182,8 +182,8 @@ fn level(job: &Job, prioritized: bool) -> u64 {
 
 /// The place of the point that a job has if it is not slowed without need: the nominal one, or the fastest
 /// that some limit can feed.
-pub(super) fn fed(view: &View<'_>, ways: &TimedPoints) -> usize {
-    let fed = ways.iter().enumerate().filter(|(_, way)| is_fed(view, &way.point));
+pub(super) fn fed(view: &View<'_>, job: JobId, ways: &TimedPoints) -> usize {
+    let fed = ways.iter().enumerate().filter(|(_, way)| is_fed(view, job, &way.point));
     let best = fed.min_by_key(|(place, way)| (*place > 0, way.believed, way.point.power, *place));
     best.map_or(0, |(place, _)| place)
 }
