@@ -239,10 +239,7 @@ fn feeds_of_partitions_name_their_nodes() {
     // Three nodes of 100 W and one of 900 W.
     assert!(shown.contains("a: 720.0 W for 4 nodes (40.0 W idle)"), "{shown}");
     for (nodes, said) in [
-        (
-            "1-3",
-            "line 11, feed 'a': 'nodes' has '1-3', which is no partition with nodes of its own",
-        ),
+        ("1-3", "feed 'a': 'nodes' has '1-3', which is no partition with nodes of its own"),
         ("gpus", "did you mean 'gpu'"),
         ("cpu[0-4]", "node 4 ('nodes') is not in partition 'cpu': its 4 nodes are 0-3"),
         ("cpu[0-1", "which has no ']'"),

@@ -39,21 +39,18 @@ impl FreeNodes {
         })
     }
 
-    /// Those of these nodes that are free, in ascending order.
-    pub(crate) fn iter_in(&self, nodes: Range<u32>) -> impl Iterator<Item = u32> + '_ {
-        let words = nodes.start / WORD..nodes.end.div_ceil(WORD);
-        words.flat_map(move |place| {
-            let first = place * WORD;
-            let from = nodes.start.max(first) - first;
-            let length = nodes.end.min(first + WORD).saturating_sub(first + from);
-            let mut word =
-                self.words.get(place as usize).map_or(0, |word| word & ones(from, length));
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros())?;
+    /// Visits those of these nodes that are free, in ascending order, for as long as `goes_on` says so; says whether it still does.
+    #[inline]
+    pub(crate) fn visit_in(&self, nodes: Range<u32>, mut goes_on: impl FnMut(u32) -> bool) -> bool {
+        let mut visits = true;
+        for_words(nodes, |place, mask| {
+            let mut word = if visits { self.words[place] & mask } else { 0 };
+            while word != 0 && visits {
+                visits = goes_on(place as u32 * WORD + word.trailing_zeros());
                 word &= word - 1;
-                Some(first + bit)
-            })
-        })
+            }
+        });
+        visits
     }
 
     /// How many nodes below this one are free.

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::RunContext;
-use crate::seats::Seats;
-use crate::sim::{Placed, Run};
+use crate::sim::Run;
 use crate::units::{Instant, JobId, Joules, Watts};
 
 /// By job: the energy it drew, with its part of what its nodes draw when they are idle. Nothing for a job that did not run, and
@@ -29,15 +28,21 @@ pub fn energy_totals(context: &RunContext<'_>, run: &Run) -> Vec<Option<Joules>>
     let mut parts: Vec<Option<Joules>> = vec![None; run.records.len()];
     let mut shared: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();
     for placed in run.placed.iter().filter(|placed| has_run(&placed.job)) {
-        let Some(stay) = Stay::of(run, seats, placed) else { continue };
-        let kind = kinds.kinds().get(stay.kind);
+        let record = &run.records[placed.job.index()];
+        // A job that a failing node stopped was on other nodes before.
+        let seat = seats.of(placed.job).ok().filter(|_| record.start == placed.at);
+        let Some(seat) = seat else { continue };
+        let (from, until) = (record.start, record.end);
+        let kind = kinds.kinds().get(usize::from(seat.kind));
         let idle = kind.map_or(Watts::ZERO, |kind| kind.node().node().idle);
+        let processors = seat.each.processors;
         let part = parts[placed.job.index()].get_or_insert(Joules::ZERO);
         for node in placed.nodes.iter().cloned().flatten() {
-            match stay.is_whole {
-                true => *part += idle.over(stay.until.since(stay.from)),
-                false if stay.from < stay.until => {
-                    shared.entry(node).or_default().push(Stay { idle, ..stay.clone() });
+            match seat.is_whole {
+                true => *part += idle.over(until.since(from)),
+                false if from < until => {
+                    let stay = Stay { job: placed.job, from, until, processors, idle };
+                    shared.entry(node).or_default().push(stay);
                 }
                 false => (),
             }
@@ -48,32 +53,15 @@ pub fn energy_totals(context: &RunContext<'_>, run: &Run) -> Vec<Option<Joules>>
     all.map(|(id, part)| Some(run.total(id).energy + part?)).collect()
 }
 
-/// A job on a node.
+/// A job on a node that it shares.
 #[derive(Clone, Debug)]
 struct Stay {
     job: JobId,
     from: Instant,
     until: Instant,
     processors: u32,
-    kind: usize,
+    /// What the node draws when it is idle.
     idle: Watts,
-    is_whole: bool,
-}
-
-impl Stay {
-    /// The stay that the record of the job is about: a job that a failing node stopped was on other nodes before.
-    fn of(run: &Run, seats: &Seats, placed: &Placed) -> Option<Self> {
-        let (record, seat) = (&run.records[placed.job.index()], seats.of(placed.job).ok()?);
-        (record.start == placed.at).then_some(Stay {
-            job: placed.job,
-            from: record.start,
-            until: record.end,
-            processors: seat.each.processors,
-            kind: usize::from(seat.kind),
-            idle: Watts::ZERO,
-            is_whole: seat.is_whole,
-        })
-    }
 }
 
 /// Splits the idle energy of a node among the jobs that shared it, which are in the order in which they came.

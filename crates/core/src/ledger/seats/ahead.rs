@@ -4,6 +4,7 @@ use super::by_node::ByNode;
 use super::{Seating, Taken};
 use crate::ledger::Ledger;
 use crate::ledger::free_nodes::FreeNodes;
+use crate::machine::NodeSize;
 use crate::seats::Seat;
 use crate::units::{Instant, JobId, NodeId};
 
@@ -103,7 +104,7 @@ impl Ledger {
         taken: &Taken,
         at: Instant,
         foreseen: &mut Foreseen,
-        mut is_good: impl FnMut(NodeId, &crate::machine::NodeSize) -> bool,
+        mut is_good: impl FnMut(NodeId, &NodeSize) -> bool,
     ) {
         let Some(seating) = self.seating.as_deref() else { return };
         let Some(seat) = seating.seat(job) else { return };
@@ -113,10 +114,18 @@ impl Ledger {
         }
         foreseen.counted = foreseen.counted.max(Some(at));
         let Foreseen { good, left, .. } = &*foreseen;
-        let nodes = seating.places(seat).flat_map(|place| good.iter_in(place)).map(NodeId);
-        let left = |node: NodeId| left.get(node).unwrap_or_else(|| seating.free(node));
-        let good = nodes.filter(|node| is_good(*node, left(*node)));
-        good.take(seat.nodes as usize).for_each(drop);
+        let mut missing = seat.nodes;
+        for place in seating.places(seat) {
+            let is_missing = good.visit_in(place, |node| {
+                let node = NodeId(node);
+                let left = left.get(node).unwrap_or_else(|| seating.free(node));
+                missing -= u32::from(is_good(node, left));
+                missing > 0
+            });
+            if !is_missing {
+                return;
+            }
+        }
     }
 
     /// Who gives back nodes after some time, soonest first. Whoever should have ended does so now.
