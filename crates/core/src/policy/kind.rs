@@ -55,6 +55,7 @@
 use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::belief::Holds;
 use crate::call::{Argument, Call, CallError};
@@ -66,6 +67,7 @@ use crate::policy::Policy;
 use crate::policy::field::{Field, Unfit};
 use crate::policy::order::OrderSpec;
 use crate::policy::published::Published;
+use crate::priority::Priorities;
 use crate::units::{Share, Span, parse_length};
 
 /// A kind of policy with its parameters.
@@ -216,6 +218,8 @@ pub struct BuildContext<'a> {
     pub machine: Option<&'a Machine>,
     /// What may be done to jobs, where that is said.
     pub freedoms: Option<Freedoms>,
+    /// How priorities are made, where the site says it.
+    pub priorities: Option<&'a Arc<Priorities>>,
 }
 
 /// A run nobody tried before: plain EASY is taken to delay no job at all.
@@ -227,6 +231,7 @@ impl Default for BuildContext<'_> {
             site: None,
             machine: None,
             freedoms: None,
+            priorities: None,
         }
     }
 }

@@ -1,0 +1,274 @@
+//! What puts a job before others at a site: its age, its user's fair share, its size, and so on.
+//!
+//! The priority of a job is a sum of points. Each factor is from 0 to 1, and counts with its weight, as in Slurm's
+//! multifactor priority. Points are in steps of 2⁻²⁰ ([`Points`]): they are added and compared as integers.
+
+use std::collections::HashMap;
+
+use crate::fairshare::{AssociationId, Decay, FairShare, Rule, Shares};
+use crate::job::{GroupId, Job, UserId};
+use crate::units::{Instant, Span};
+
+/// Points of priority, in steps of 2⁻²⁰.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Points(pub i64);
+
+impl Points {
+    const BITS: u32 = 20;
+
+    /// So many points.
+    pub fn whole(points: i64) -> Self {
+        Points(points.saturating_mul(1 << Self::BITS))
+    }
+
+    /// A part of a weight. More than all of it is all.
+    pub fn part(weight: u32, part: u64, whole: u64) -> Self {
+        let all = u128::from(weight) << Self::BITS;
+        let points = all * u128::from(part.min(whole)) / u128::from(whole.max(1));
+        Points(i64::try_from(points).unwrap_or(i64::MAX))
+    }
+
+    /// A factor from 0 to 1, with its weight.
+    pub fn factor(weight: u32, factor: f64) -> Self {
+        Points((f64::from(weight) * factor * f64::from(1 << Self::BITS)) as i64)
+    }
+
+    /// In points, for display.
+    pub fn points(self) -> f64 {
+        self.0 as f64 / f64::from(1 << Self::BITS)
+    }
+}
+
+/// The most that each factor adds to a priority, in points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Weights {
+    /// Having waited for the whole of [`Settings::max_age`].
+    pub age: u32,
+    /// Having used nothing, or less than all others.
+    pub fair_share: u32,
+    /// Asking for the whole machine, or for nothing of it.
+    pub job_size: u32,
+    /// The partition with the highest priority.
+    pub partition: u32,
+    /// The quality of service with the highest priority.
+    pub qos: u32,
+    /// The association with the highest priority.
+    pub association: u32,
+    /// Asking for all processors.
+    pub cpus: u32,
+    /// Asking for all nodes.
+    pub nodes: u32,
+}
+
+/// Those of the example in Slurm's documentation of the multifactor plugin: by itself, Slurm gives all factors the weight 0.
+impl Default for Weights {
+    fn default() -> Self {
+        Weights {
+            age: 1000,
+            fair_share: 10_000,
+            job_size: 1000,
+            partition: 1000,
+            qos: 0,
+            association: 0,
+            cpus: 0,
+            nodes: 0,
+        }
+    }
+}
+
+/// How priorities are made at a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What each factor counts for.
+    pub weights: Weights,
+    /// Whoever has waited for so long does not become older.
+    pub max_age: Span,
+    /// Whether small jobs come first, and not large ones.
+    pub favors_small: bool,
+    /// How shares and usage become a factor.
+    pub rule: Rule,
+    /// How often usage is entered, and how fast it is forgotten.
+    pub decay: Decay,
+    /// What holding a processor and a node counts as usage, in thousandths.
+    pub billing: Billing,
+}
+
+/// Those of Slurm where nobody says anything.
+impl Default for Settings {
+    fn default() -> Self {
+        const DAY: u32 = 24 * 3600;
+        Settings {
+            weights: Weights::default(),
+            max_age: Span::from_secs(7 * DAY),
+            favors_small: false,
+            rule: Rule::FairTree,
+            decay: Decay {
+                half_life: Some(Span::from_secs(7 * DAY)),
+                period: Span::from_secs(300),
+                resets: Vec::new(),
+            },
+            billing: Billing::default(),
+        }
+    }
+}
+
+/// What is charged for what jobs hold, in thousandths of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Billing {
+    /// For a processor.
+    pub cpu: u32,
+    /// For a node.
+    pub node: u32,
+}
+
+/// A unit for each processor.
+impl Default for Billing {
+    fn default() -> Self {
+        Billing { cpu: 1000, node: 0 }
+    }
+}
+
+impl Billing {
+    /// The charge of a job on so many nodes, where it asked for others.
+    pub fn of(&self, job: &Job, nodes: u32) -> u64 {
+        let asked = u64::from(job.nodes.max(1));
+        let processors = u64::from(job.processors) * u64::from(nodes) / asked;
+        u64::from(self.cpu) * processors + u64::from(self.node) * u64::from(nodes)
+    }
+}
+
+/// Priorities of a site, for the jobs of a workload.
+#[derive(Clone, Debug, Default)]
+pub struct Priorities {
+    settings: Settings,
+    shares: Shares,
+    /// Who is whom in the tree: by account and user.
+    users: HashMap<(Option<GroupId>, Option<UserId>), AssociationId>,
+}
+
+/// What a job has points for when it is submitted: they stay the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fixed {
+    /// For its association.
+    pub association: Points,
+    /// For how much of the machine it asks for.
+    pub job_size: Points,
+    /// For its partition.
+    pub partition: Points,
+    /// For its quality of service.
+    pub qos: Points,
+    /// For processors and nodes, each by itself.
+    pub resources: Points,
+    /// What its user took off, or an operator added.
+    pub nice: Points,
+}
+
+impl Fixed {
+    /// All together.
+    pub fn sum(&self) -> Points {
+        let all = [self.association, self.job_size, self.partition, self.qos, self.resources];
+        let sum = all.iter().fold(0i64, |sum, points| sum.saturating_add(points.0));
+        Points(sum.saturating_sub(self.nice.0))
+    }
+}
+
+/// What a job asks for is measured by these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// The nodes of the machine.
+    pub nodes: u32,
+    /// Its processors.
+    pub processors: u32,
+}
+
+impl Priorities {
+    /// These settings, with a share for each user.
+    pub fn new(settings: Settings) -> Self {
+        Priorities { settings, ..Priorities::default() }
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Shares of which nothing was used yet.
+    pub fn fair_share(&self) -> FairShare {
+        let Settings { decay, rule, .. } = &self.settings;
+        FairShare::new(self.shares.clone(), decay.clone(), *rule)
+    }
+
+    /// The points that a job has from the beginning.
+    pub fn fixed(&self, job: &Job, totals: Totals) -> Fixed {
+        let Weights { job_size, cpus, nodes, .. } = self.settings.weights;
+        let (asked, all) = (u64::from(job.nodes), u64::from(totals.nodes));
+        let (processors, all_processors) =
+            (u64::from(job.processors), u64::from(totals.processors));
+        // The mean of both parts.
+        let (part, whole) = (
+            asked.min(all) * all_processors + processors.min(all_processors) * all,
+            2 * all * all_processors,
+        );
+        let part = if self.settings.favors_small { whole - part } else { part };
+        let resources =
+            Points::part(cpus, processors, all_processors).0 + Points::part(nodes, asked, all).0;
+        Fixed {
+            job_size: Points::part(job_size, part, whole),
+            resources: Points(resources),
+            ..Fixed::default()
+        }
+    }
+
+    /// How far age has come since the start of the clock: what a job gains between two instants is the difference,
+    /// for all jobs the same.
+    ///
+    /// From its submission to [`Settings::max_age`] later that is exactly the weight.
+    pub fn growth(&self, at: Instant) -> Points {
+        let max_age = u128::from(self.settings.max_age.millis().max(1));
+        let weight = u128::from(self.settings.weights.age) << Points::BITS;
+        // At most 2⁵² · 2⁶⁴.
+        Points(i64::try_from(weight * u128::from(at.millis()) / max_age).unwrap_or(i64::MAX / 4))
+    }
+
+    /// When a job that was submitted then is as old as it becomes.
+    pub fn is_oldest_at(&self, submit: Instant) -> Instant {
+        submit + self.settings.max_age
+    }
+
+    /// The points of a job that is as old as it becomes.
+    pub fn oldest(&self) -> Points {
+        Points::whole(self.settings.weights.age.into())
+    }
+}
+
+/// Who has which association while a simulation runs: users that nobody described get a share each below the root.
+#[derive(Clone, Debug)]
+pub struct Members {
+    users: HashMap<(Option<GroupId>, Option<UserId>), AssociationId>,
+    /// The user that was asked for last: jobs of a user come together.
+    latest: Option<((Option<GroupId>, Option<UserId>), AssociationId)>,
+}
+
+impl Members {
+    /// Those that the site described.
+    pub fn of(priorities: &Priorities) -> Self {
+        Members { users: priorities.users.clone(), latest: None }
+    }
+
+    /// The association to which a job is charged.
+    pub fn association(&mut self, shares: &mut FairShare, job: &Job) -> AssociationId {
+        let exact = (job.group, job.user);
+        if let Some((_, association)) = self.latest.filter(|latest| latest.0 == exact) {
+            return association;
+        }
+        // Whoever is described without an account, or not at all, has one share whatever the account is.
+        let known = self.users.get(&exact).or_else(|| self.users.get(&(None, job.user))).copied();
+        let association = known.unwrap_or_else(|| {
+            let new = shares.add_user(Shares::ROOT, 1);
+            self.users.insert((None, job.user), new);
+            new
+        });
+        self.latest = Some((exact, association));
+        association
+    }
+}
