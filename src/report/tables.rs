@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::job::Job;
 use crate::metrics::{RunContext, bounded_slowdown, wait};
+use crate::priority::Standing;
 use crate::report::changes::event;
 #[cfg(feature = "parquet")]
 use crate::report::feeds::{feed_name, stretches};
@@ -109,7 +110,7 @@ pub(crate) fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> 
     let runs = |row: &Row<'_>| subject.world.map(|world| world.application(row.0).name.clone());
     let shape = |row: &Row<'_>| subject.world.map(|world| world.assigned().shape(row.0).name());
     let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-    let columns = vec![
+    let mut columns = vec![
         ("id", whole(&|(_, job, _)| Some(job.number))),
         ("submit", always_number(&|(_, job, _)| seconds_at(job.submit))),
         ("start", number(&|(_, _, record)| seconds_at(record.start))),
@@ -137,6 +138,15 @@ pub(crate) fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> 
         ("runs", Cells::Word(rows.iter().map(|row| runs(row).map(Cow::from)).collect())),
         ("shape", Cells::Word(rows.iter().map(|row| shape(row).map(Cow::from)).collect())),
     ];
+    if !run.standings.is_empty() {
+        columns.extend(Standing::PARTS.into_iter().enumerate().map(|(part, name)| {
+            let points = |(id, ..): &Row<'_>| {
+                let standing = run.standings.get(id)?;
+                Some(thousandths(standing.points()[part].thousandths()))
+            };
+            (name, Cells::Number(rows.iter().map(points).collect()))
+        }));
+    }
     Table::of(columns)
 }
 

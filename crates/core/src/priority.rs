@@ -5,9 +5,13 @@
 
 use std::collections::HashMap;
 
+mod site;
+
 use crate::fairshare::{AssociationId, Decay, FairShare, Rule, Shares};
 use crate::job::{GroupId, Job, UserId};
 use crate::units::{Instant, Span};
+
+pub use site::{LogNames, SiteError, SiteFile};
 
 /// Points of priority, in steps of 2⁻²⁰.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +35,12 @@ impl Points {
     /// A factor from 0 to 1, with its weight.
     pub fn factor(weight: u32, factor: f64) -> Self {
         Points((f64::from(weight) * factor * f64::from(1 << Self::BITS)) as i64)
+    }
+
+    /// In thousandths of points, to the nearest.
+    pub fn thousandths(self) -> u64 {
+        let thousandths = (i128::from(self.0) * 1000 + (1 << (Self::BITS - 1))) >> Self::BITS;
+        u64::try_from(thousandths.max(0)).unwrap_or(u64::MAX)
     }
 
     /// In points, for display.
@@ -73,6 +83,15 @@ impl Default for Weights {
             cpus: 0,
             nodes: 0,
         }
+    }
+}
+
+impl Weights {
+    /// One more than all together.
+    fn sum(&self) -> i64 {
+        let Weights { age, fair_share, job_size, partition, qos, association, cpus, nodes } = *self;
+        let all = [age, fair_share, job_size, partition, qos, association, cpus, nodes];
+        1 + all.into_iter().map(i64::from).sum::<i64>()
     }
 }
 
@@ -144,6 +163,20 @@ pub struct Priorities {
     shares: Shares,
     /// Who is whom in the tree: by account and user.
     users: HashMap<(Option<GroupId>, Option<UserId>), AssociationId>,
+    /// What associations used before the beginning, in units times seconds.
+    used: Vec<(AssociationId, f64)>,
+    of_associations: HashMap<AssociationId, Points>,
+    /// By the log's numbers.
+    qos: HashMap<u16, Level>,
+    partitions: HashMap<u16, Level>,
+}
+
+/// What a quality of service or a partition gives its jobs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    points: Points,
+    /// Jobs of a higher tier come before all others.
+    tier: u32,
 }
 
 /// What a job has points for when it is submitted: they stay the same.
@@ -159,16 +192,51 @@ pub struct Fixed {
     pub qos: Points,
     /// For processors and nodes, each by itself.
     pub resources: Points,
-    /// What its user took off, or an operator added.
-    pub nice: Points,
+    /// For the tier of its partition: more than all else together.
+    pub tier: Points,
 }
 
 impl Fixed {
     /// All together.
     pub fn sum(&self) -> Points {
-        let all = [self.association, self.job_size, self.partition, self.qos, self.resources];
-        let sum = all.iter().fold(0i64, |sum, points| sum.saturating_add(points.0));
-        Points(sum.saturating_sub(self.nice.0))
+        let Fixed { association, job_size, partition, qos, resources, tier } = *self;
+        let all = [association, job_size, partition, qos, resources, tier];
+        Points(all.iter().fold(0, |sum: i64, points| sum.saturating_add(points.0)))
+    }
+}
+
+/// The priority that a job had, by what gave it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// For having waited.
+    pub age: Points,
+    /// For what its user had used.
+    pub fair_share: Points,
+    /// What it had from the beginning.
+    pub fixed: Fixed,
+}
+
+impl Standing {
+    /// What its parts are called, after their sum.
+    pub const PARTS: [&str; 9] = [
+        "priority",
+        "age",
+        "fair_share",
+        "association",
+        "job_size",
+        "partition",
+        "qos",
+        "resources",
+        "tier",
+    ];
+
+    /// Its parts, after their sum.
+    pub fn points(&self) -> [Points; 9] {
+        let Standing { age, fair_share, fixed } = *self;
+        let sum = fixed.sum().0.saturating_add(age.0).saturating_add(fair_share.0);
+        let Fixed { association, job_size, partition, qos, resources, tier } = fixed;
+        let sum = Points(sum);
+        [sum, age, fair_share, association, job_size, partition, qos, resources, tier]
     }
 }
 
@@ -187,19 +255,31 @@ impl Priorities {
         Priorities { settings, ..Priorities::default() }
     }
 
+    /// That the site's file has none of the users of these jobs, if it is so.
+    pub fn names_nobody(&self, jobs: &[Job]) -> Option<String> {
+        let is_named = |job: &Job| self.users.contains_key(&(None, job.user));
+        (!self.users.is_empty() && !jobs.iter().any(is_named)).then(|| {
+            "--site names no user of these jobs: each has one share; name the table of the log's names in the file, as \
+             in names = \"names.csv\", or write the log's numbers"
+                .to_owned()
+        })
+    }
+
     /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Shares of which nothing was used yet.
+    /// Shares, and what was used of them before the beginning.
     pub fn fair_share(&self) -> FairShare {
         let Settings { decay, rule, .. } = &self.settings;
-        FairShare::new(self.shares.clone(), decay.clone(), *rule)
+        let mut shares = FairShare::new(self.shares.clone(), decay.clone(), *rule);
+        self.used.iter().for_each(|(association, used)| shares.has_used(*association, *used));
+        shares
     }
 
-    /// The points that a job has from the beginning.
-    pub fn fixed(&self, job: &Job, totals: Totals) -> Fixed {
+    /// The points that a job of an association has from the beginning.
+    pub fn fixed(&self, job: &Job, association: AssociationId, totals: Totals) -> Fixed {
         let Weights { job_size, cpus, nodes, .. } = self.settings.weights;
         let (asked, all) = (u64::from(job.nodes), u64::from(totals.nodes));
         let (processors, all_processors) =
@@ -212,10 +292,17 @@ impl Priorities {
         let part = if self.settings.favors_small { whole - part } else { part };
         let resources =
             Points::part(cpus, processors, all_processors).0 + Points::part(nodes, asked, all).0;
+        let level = |levels: &HashMap<u16, Level>, number: u16| {
+            levels.get(&number).copied().unwrap_or_default()
+        };
+        let partition = level(&self.partitions, job.entry.partition);
         Fixed {
+            association: self.of_associations.get(&association).copied().unwrap_or_default(),
             job_size: Points::part(job_size, part, whole),
+            partition: partition.points,
+            qos: level(&self.qos, job.entry.queue).points,
             resources: Points(resources),
-            ..Fixed::default()
+            tier: Points::whole(self.settings.weights.sum().saturating_mul(partition.tier.into())),
         }
     }
 
@@ -228,6 +315,14 @@ impl Priorities {
         let weight = u128::from(self.settings.weights.age) << Points::BITS;
         // At most 2⁵² · 2⁶⁴.
         Points(i64::try_from(weight * u128::from(at.millis()) / max_age).unwrap_or(i64::MAX / 4))
+    }
+
+    /// What a job has for its age at an instant.
+    pub fn age(&self, submit: Instant, at: Instant) -> Points {
+        match self.is_oldest_at(submit) <= at {
+            true => self.oldest(),
+            false => Points(self.growth(at).0 - self.growth(submit.min(at)).0),
+        }
     }
 
     /// When a job that was submitted then is as old as it becomes.

@@ -151,6 +151,7 @@ impl<'a> Scenario<'a> {
             machine: Some(self.machine),
             freedoms: self.freedoms,
             priorities: self.priorities.as_ref(),
+            keeps_standings: self.keep_power,
         };
         let mut policy = self.policy.build(&setting);
         let guard = self.policy.guard().max(self.guard);

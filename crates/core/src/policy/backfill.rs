@@ -20,6 +20,7 @@ use crate::policy::{
     BuildContext, Decision, Order, OrderSpec, OrderedBy, PastJob, Policy, Predictions, Submission,
     View,
 };
+use crate::priority::Standing;
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
 use seats::{Notes, Places};
@@ -715,6 +716,10 @@ where
 
     fn predictions(&self) -> Option<Predictions> {
         self.order.predictions()
+    }
+
+    fn standings(&mut self) -> Vec<(JobId, Standing)> {
+        self.order.standings()
     }
 
     fn forget(&mut self, job: JobId) -> bool {

@@ -220,6 +220,8 @@ pub struct BuildContext<'a> {
     pub freedoms: Option<Freedoms>,
     /// How priorities are made, where the site says it.
     pub priorities: Option<&'a Arc<Priorities>>,
+    /// Whether priorities are kept with which jobs started.
+    pub keeps_standings: bool,
 }
 
 /// A run nobody tried before: plain EASY is taken to delay no job at all.
@@ -232,6 +234,7 @@ impl Default for BuildContext<'_> {
             machine: None,
             freedoms: None,
             priorities: None,
+            keeps_standings: false,
         }
     }
 }

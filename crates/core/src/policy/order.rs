@@ -15,6 +15,7 @@ use std::str::FromStr;
 use crate::call::{Argument, CallError};
 use crate::model::OperatingPoint;
 use crate::policy::{PastJob, Predictions, View};
+use crate::priority::Standing;
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
 
@@ -76,6 +77,11 @@ pub trait Order {
     /// How far off its predictions were so far; see [`Policy::predictions`](super::Policy::predictions).
     fn predictions(&self) -> Option<Predictions> {
         None
+    }
+
+    /// The priorities of jobs that started; see [`Policy::standings`](super::Policy::standings).
+    fn standings(&mut self) -> Vec<(JobId, Standing)> {
+        Vec::new()
     }
 }
 

@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::model::OperatingPoint;
 use crate::policy::order::Order;
 use crate::policy::{BuildContext, View};
-use crate::priority::{Members, Points, Priorities, Totals};
+use crate::priority::{Members, Points, Priorities, Standing, Totals};
 use crate::queue::{Fit, Lanes, Place};
 use crate::units::{Instant, JobId, Span};
 
@@ -35,6 +35,8 @@ pub(crate) struct Multifactor {
     waiting: Option<Waiting>,
     /// What running jobs are charged, in thousandths of units.
     charges: HashMap<JobId, Charge>,
+    /// What jobs had when they started, if anybody wants to know.
+    standings: Option<Vec<(JobId, Standing)>>,
 }
 
 #[derive(Clone, Copy)]
@@ -112,6 +114,7 @@ impl Multifactor {
             priorities,
             waiting: None,
             charges: HashMap::new(),
+            standings: context.keeps_standings.then(Vec::new),
         }
     }
 
@@ -124,9 +127,7 @@ impl Multifactor {
     fn insert(&mut self, view: &View<'_>, id: JobId) {
         let job = view.job(id);
         let association = self.members.association(&mut self.shares, job);
-        let nodes = view.ledger.total_nodes();
-        let totals = Totals { nodes, processors: self.processors.unwrap_or(nodes) };
-        let fixed = self.priorities.fixed(job, totals).sum().0;
+        let fixed = self.priorities.fixed(job, association, self.totals(view)).sum().0;
         let stops = self.priorities.is_oldest_at(job.submit);
         let is_oldest = stops <= view.now;
         let key = match is_oldest {
@@ -150,6 +151,25 @@ impl Multifactor {
                 waiting.growing.insert(stand.lane, offset, place, &footprint);
             }
         }
+    }
+
+    fn totals(&self, view: &View<'_>) -> Totals {
+        let nodes = view.ledger.total_nodes();
+        Totals { nodes, processors: self.processors.unwrap_or(nodes) }
+    }
+
+    /// A job starts that had waited.
+    fn note_standing(&mut self, view: &View<'_>, id: JobId) {
+        let Some(mut standings) = self.standings.take() else { return };
+        let job = view.job(id);
+        let association = self.members.association(&mut self.shares, job);
+        let standing = Standing {
+            age: self.priorities.age(job.submit, view.now),
+            fair_share: Points(-self.offset(association)),
+            fixed: self.priorities.fixed(job, association, self.totals(view)),
+        };
+        standings.push((id, standing));
+        self.standings = Some(standings);
     }
 
     /// Time has passed.
@@ -258,7 +278,14 @@ impl Order for Multifactor {
     }
 
     fn goes_on(&mut self, view: &View<'_>, job: JobId, point: &OperatingPoint, _left: Span) {
+        if !self.charges.contains_key(&job) {
+            self.note_standing(view, job);
+        }
         self.charge(view, job, point.nodes);
+    }
+
+    fn standings(&mut self) -> Vec<(JobId, Standing)> {
+        self.standings.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn left(&mut self, job: JobId) {
