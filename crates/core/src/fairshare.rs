@@ -96,7 +96,7 @@ impl FairShare {
         if is_due {
             self.shares.settle();
             if self.rule == Rule::FairTree {
-                self.ranks.work_out(&self.shares, &self.usage);
+                self.ranks.work_out(&self.shares, &mut self.usage);
             }
         }
         is_due
@@ -130,6 +130,3 @@ impl FairShare {
         self.usage.unit_seconds(association)
     }
 }
-
-#[cfg(test)]
-mod tests;

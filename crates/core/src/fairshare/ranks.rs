@@ -8,10 +8,13 @@
 //! Ties: users beside each other with the same LF have the same rank. The users and accounts below accounts with the same LF are taken
 //! together. A user with the same LF as an account beside has the rank of its first user.
 
+//! Below one account, who comes first depends on what each has used for a share, which changes only for those who hold something. So each
+//! account keeps its order, and puts those in their places again who have moved.
+
 use std::cmp::Ordering;
 
 use super::tree::{AssociationId, Shares};
-use super::usage::Usage;
+use super::usage::{Changed, Usage};
 
 /// The ranks of all users.
 #[derive(Clone, Debug, Default)]
@@ -19,23 +22,34 @@ pub(super) struct Ranks {
     users: u32,
     /// By association; 0 for accounts.
     of: Vec<u32>,
-    /// Those below each account, in order when ranks were last worked out: mostly they still are.
-    in_order: Vec<Vec<Placed>>,
+    /// By association.
+    places: Vec<Placed>,
+    /// Those below each account, in order when ranks were last worked out.
+    in_order: Vec<Vec<AssociationId>>,
 }
 
-/// An association among those beside it.
+/// Where an association stands among those beside it.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
-    /// How much of its share it has used: the less, the earlier.
-    used_up: f64,
+    /// What it has used for each of its shares: the less, the earlier.
+    per_share: f64,
     is_account: bool,
-    association: AssociationId,
 }
 
 impl Placed {
+    fn of(shares: &Shares, usage: &Usage, association: AssociationId) -> Self {
+        let of_it = f64::from(shares.shares(association));
+        let per_share = match of_it == 0.0 {
+            true => f64::INFINITY,
+            false => usage.weighted(association) / of_it,
+        };
+        Placed { per_share, is_account: !shares.is_user(association) }
+    }
+
     /// Users before accounts, since these are ranked by it.
+    #[inline]
     fn compare(&self, other: &Placed) -> Ordering {
-        self.used_up.total_cmp(&other.used_up).then(self.is_account.cmp(&other.is_account))
+        self.per_share.total_cmp(&other.per_share).then(self.is_account.cmp(&other.is_account))
     }
 }
 
@@ -46,6 +60,26 @@ struct Ranking {
     next: u32,
 }
 
+/// The associations below one account, or below several that are tied, in order.
+struct Below {
+    associations: Vec<AssociationId>,
+    /// How much of its share each has used, where they are below several.
+    used_up: Option<Vec<f64>>,
+}
+
+impl Below {
+    /// Whether two of them are tied.
+    fn are_tied(&self, places: &[Placed], one: usize, other: usize) -> bool {
+        match &self.used_up {
+            Some(used_up) => used_up[one] == used_up[other],
+            None => {
+                let [one, other] = [one, other].map(|at| self.associations[at].index());
+                places[one].per_share == places[other].per_share
+            }
+        }
+    }
+}
+
 impl Ranks {
     /// The factor of a user who was ranked.
     pub(super) fn factor(&self, user: AssociationId) -> f64 {
@@ -53,10 +87,25 @@ impl Ranks {
     }
 
     /// Ranks all users.
-    pub(super) fn work_out(&mut self, shares: &Shares, usage: &Usage) {
+    pub(super) fn work_out(&mut self, shares: &Shares, usage: &mut Usage) {
         self.users = shares.users();
         self.of.resize(shares.len(), 0);
         self.in_order.resize(shares.len(), Vec::new());
+        let known = match usage.take_changed() {
+            Changed::All => 0,
+            Changed::Some(changed) => {
+                for association in changed {
+                    // Those that are new are placed below.
+                    if let Some(place) = self.places.get_mut(association.index()) {
+                        *place = Placed::of(shares, usage, association);
+                    }
+                }
+                self.places.len()
+            }
+        };
+        self.places.truncate(known);
+        let new = (known..shares.len()).map(|new| AssociationId::of(new as u32));
+        self.places.extend(new.map(|association| Placed::of(shares, usage, association)));
         let mut ranking = Ranking { rank: self.users, next: self.users };
         self.rank_below(shares, usage, &[Shares::ROOT], &mut ranking, false);
     }
@@ -72,26 +121,28 @@ impl Ranks {
     ) {
         let below = self.put_in_order(shares, usage, accounts);
         let mut place = 0;
-        while let Some(first) = below.get(place) {
+        while let Some(&first) = below.associations.get(place) {
             if place > 0 {
-                is_tied = below[place - 1].used_up == first.used_up;
+                is_tied = below.are_tied(&self.places, place - 1, place);
             }
-            if !first.is_account {
+            if !self.places[first.index()].is_account {
                 if !is_tied {
                     ranking.rank = ranking.next;
                 }
-                self.of[first.association.index()] = ranking.rank;
+                self.of[first.index()] = ranking.rank;
                 ranking.next -= 1;
                 place += 1;
                 continue;
             }
-            let alike = below[place..].iter().take_while(|other| other.used_up == first.used_up);
-            let alike: Vec<AssociationId> = alike.map(|other| other.association).collect();
-            place += alike.len();
-            self.rank_below(shares, usage, &alike, ranking, is_tied);
+            let mut end = place + 1;
+            while end < below.associations.len() && below.are_tied(&self.places, place, end) {
+                end += 1;
+            }
+            self.rank_below(shares, usage, &below.associations[place..end], ranking, is_tied);
+            place = end;
         }
         if let [only] = accounts {
-            self.in_order[only.index()] = below;
+            self.in_order[only.index()] = below.associations;
         }
     }
 
@@ -101,25 +152,43 @@ impl Ranks {
         shares: &Shares,
         usage: &Usage,
         accounts: &[AssociationId],
-    ) -> Vec<Placed> {
-        let mut below = match accounts {
-            [only] => std::mem::take(&mut self.in_order[only.index()]),
-            _ => Vec::new(),
-        };
-        for account in accounts {
-            // Of one account, those that are new since; of several, all.
-            let known = if accounts.len() == 1 { below.len() } else { 0 };
-            below.extend(shares.below(*account)[known..].iter().map(|association| Placed {
-                used_up: 0.0,
-                is_account: !shares.is_user(*association),
-                association: *association,
-            }));
+    ) -> Below {
+        if let [only] = accounts {
+            let mut associations = std::mem::take(&mut self.in_order[only.index()]);
+            // Those that are new since.
+            associations.extend_from_slice(&shares.below(*only)[associations.len()..]);
+            sort(&mut associations, &self.places);
+            return Below { associations, used_up: None };
         }
-        for placed in &mut below {
-            placed.used_up = used_up(shares, usage, placed.association);
+        let below = accounts.iter().flat_map(|account| shares.below(*account)).copied();
+        let mut placed: Vec<(f64, bool, AssociationId)> =
+            below.map(|one| (used_up(shares, usage, one), !shares.is_user(one), one)).collect();
+        placed.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        Below {
+            associations: placed.iter().map(|one| one.2).collect(),
+            used_up: Some(placed.iter().map(|one| one.0).collect()),
         }
-        below.sort_by(Placed::compare);
-        below
+    }
+}
+
+/// Puts in order what is nearly so: whoever has used more since moves back by a few places.
+fn sort(associations: &mut [AssociationId], places: &[Placed]) {
+    let at = |association: AssociationId| &places[association.index()];
+    let mut moves = 0;
+    for end in 1..associations.len() {
+        let moved = associations[end];
+        let mut place = end;
+        while place > 0 && at(associations[place - 1]).compare(at(moved)).is_gt() {
+            associations[place] = associations[place - 1];
+            place -= 1;
+        }
+        associations[place] = moved;
+        moves += end - place;
+        if moves > 8 * associations.len() {
+            // It was not nearly in order.
+            associations.sort_by(|one, other| at(*one).compare(at(*other)));
+            return;
+        }
     }
 }
 

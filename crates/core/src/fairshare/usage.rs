@@ -32,6 +32,16 @@ pub struct Usage {
     scale_from: Instant,
     /// How many resets have been.
     resets_done: usize,
+    changed: Changed,
+}
+
+/// Whose usage is another since somebody asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Changed {
+    /// Everybody's.
+    All,
+    /// Of these, some of them named more than once.
+    Some(Vec<AssociationId>),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +75,7 @@ impl Usage {
             now: Instant::ZERO,
             scale_from: Instant::ZERO,
             resets_done: 0,
+            changed: Changed::All,
         }
     }
 
@@ -84,7 +95,15 @@ impl Usage {
     fn enter(&mut self, shares: &Shares, association: AssociationId, weighted: f64) {
         for above in shares.upward(association) {
             self.at(above).weighted += weighted;
+            if let Changed::Some(changed) = &mut self.changed {
+                changed.push(above);
+            }
         }
+    }
+
+    /// Whose usage is another since it was last asked.
+    pub(super) fn take_changed(&mut self) -> Changed {
+        std::mem::replace(&mut self.changed, Changed::Some(Vec::new()))
     }
 
     /// By how much an entry is enlarged that is made then.
@@ -117,6 +136,7 @@ impl Usage {
             }
             self.close_periods(shares, ends);
             self.of.iter_mut().for_each(|used| used.weighted = 0.0);
+            self.changed = Changed::All;
             self.resets_done += 1;
         }
         self.close_periods(shares, latest);
@@ -181,6 +201,7 @@ impl Usage {
         }
         let smaller = libm::exp2(-(whole as f64));
         self.of.iter_mut().for_each(|used| used.weighted *= smaller);
+        self.changed = Changed::All;
         self.scale_from = self.scale_from + Span::from_millis(whole * half_life.millis());
     }
 

@@ -1,7 +1,11 @@
-//! Fair share by hand.
+//! Fair share by hand, and beside a plain version.
 
-use super::*;
-use crate::units::Span;
+// What tests expect is near enough with any mathematical library.
+#![allow(clippy::disallowed_methods)]
+
+use busbar_core::fairshare::{AssociationId, Decay, FairShare, Rule, Shares};
+use busbar_core::units::{Instant, Span};
+use proptest::prelude::*;
 
 fn decay(half_life: Option<u32>, period: u32) -> Decay {
     let half_life = half_life.map(Span::from_secs);
@@ -167,7 +171,7 @@ fn usage_does_not_depend_on_how_often_it_is_looked_at() {
     let (often, all_often) = used(&often);
     assert!((at_once - often).abs() < 1e-9 * often && (all - all_often).abs() < 1e-9 * all);
     // 1.5 units for ever: each period counts q = 2^(−1/5) times what the next counts.
-    let expected = 1.5 * 60.0 / (1.0 - libm::exp2(-0.2));
+    let expected = 1.5 * 60.0 / (1.0 - 0.5f64.powf(0.2));
     assert!((at_once - expected).abs() < 1e-9 * expected, "{at_once} {expected}");
     assert!((all - expected / 0.75).abs() < 1e-9 * all);
 }
@@ -184,5 +188,40 @@ fn resets_forget_all() {
     for (seconds, expected) in [(60, 60.0), (119, 60.0), (120, 0.0), (180, 60.0), (300, 60.0)] {
         fair.advance(Instant::from_secs(seconds));
         assert!(close(fair.used(user), expected), "{seconds}: {}", fair.used(user));
+    }
+}
+
+/// Ranks are those of users sorted anew, however usage grew before.
+fn plain_ranks(used: &[f64], shares: &[u32]) -> Vec<f64> {
+    let used_up: Vec<f64> =
+        used.iter().zip(shares).map(|(used, shares)| used / f64::from(*shares)).collect();
+    let count = used.len() as f64;
+    let before = |one: &f64| used_up.iter().filter(|other| *other < one).count() as f64;
+    used_up.iter().map(|one| (count - before(one)) / count).collect()
+}
+
+proptest! {
+    #[test]
+    fn ranks_that_are_kept_are_those_of_sorted_users(
+        shares in prop::collection::vec(1u32..5, 2..60),
+        steps in prop::collection::vec((0usize..60, 1u64..5000, 0u32..400), 1..80),
+    ) {
+        let mut tree = Shares::default();
+        let account = tree.add_account(Shares::ROOT, 1);
+        let users: Vec<AssociationId> =
+            shares.iter().map(|shares| tree.add_user(account, *shares)).collect();
+        let mut fair = FairShare::new(tree, decay(Some(600), 60), Rule::FairTree);
+        fair.advance(Instant::ZERO);
+        let mut now = 0;
+        for (user, thousandths, seconds) in steps {
+            let user = users[user % users.len()];
+            fair.begins(user, thousandths);
+            now += seconds;
+            fair.advance(Instant::from_secs(now));
+            fair.ends(user, thousandths);
+            let used: Vec<f64> = users.iter().map(|user| fair.used(*user)).collect();
+            let factors: Vec<f64> = users.iter().map(|user| fair.factor(*user)).collect();
+            prop_assert_eq!(factors, plain_ranks(&used, &shares));
+        }
     }
 }
