@@ -65,13 +65,16 @@ pub struct FairShare {
     usage: Usage,
     rule: Rule,
     ranks: Ranks,
+    /// Whether a period began since factors were worked out.
+    is_due: bool,
 }
 
 impl FairShare {
     /// Nobody has used anything yet.
     pub fn new(mut shares: Shares, decay: Decay, rule: Rule) -> Self {
         shares.settle();
-        FairShare { shares, usage: Usage::new(decay), rule, ranks: Ranks::default() }
+        let usage = Usage::new(decay);
+        FairShare { shares, usage, rule, ranks: Ranks::default(), is_due: false }
     }
 
     /// The tree.
@@ -90,9 +93,20 @@ impl FairShare {
         self.usage.add(&self.shares, association, unit_seconds);
     }
 
-    /// Moves the clock. Says whether a period began since, or it is the first time: then factors are others.
+    /// Moves the clock, and works out the factors of the period. Says whether they are others than before.
     pub fn advance(&mut self, now: Instant) -> bool {
-        let is_due = self.usage.advance(&self.shares, now);
+        self.pass(now);
+        self.work_out()
+    }
+
+    /// Moves the clock. Factors are not those of the period before they are [worked out](FairShare::work_out).
+    pub fn pass(&mut self, now: Instant) {
+        self.is_due |= self.usage.advance(&self.shares, now);
+    }
+
+    /// Works out the factors of the period. Says whether they are others than before.
+    pub fn work_out(&mut self) -> bool {
+        let is_due = std::mem::take(&mut self.is_due);
         if is_due {
             self.shares.settle();
             if self.rule == Rule::FairTree {

@@ -22,34 +22,37 @@ pub(super) struct Ranks {
     users: u32,
     /// By association; 0 for accounts.
     of: Vec<u32>,
-    /// By association.
-    places: Vec<Placed>,
-    /// Those below each account, in order when ranks were last worked out.
-    in_order: Vec<Vec<AssociationId>>,
+    /// By account, those below it, in order when ranks were last worked out.
+    in_order: Vec<Vec<Placed>>,
+    /// By association, where it stands among those beside it.
+    places: Vec<u32>,
 }
 
-/// Where an association stands among those beside it.
+/// An association among those beside it.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
-    /// What it has used for each of its shares: the less, the earlier.
-    per_share: f64,
+    /// What it has used for each of its shares: the less, the earlier. Among those below several accounts, how much of its share it
+    /// has used.
+    used: f64,
+    association: AssociationId,
     is_account: bool,
 }
 
 impl Placed {
     fn of(shares: &Shares, usage: &Usage, association: AssociationId) -> Self {
-        let of_it = f64::from(shares.shares(association));
-        let per_share = match of_it == 0.0 {
-            true => f64::INFINITY,
-            false => usage.weighted(association) / of_it,
-        };
-        Placed { per_share, is_account: !shares.is_user(association) }
+        let used = per_share(shares, usage, association);
+        Placed { used, association, is_account: !shares.is_user(association) }
     }
 
     /// Users before accounts, since these are ranked by it.
     #[inline]
     fn compare(&self, other: &Placed) -> Ordering {
-        self.per_share.total_cmp(&other.per_share).then(self.is_account.cmp(&other.is_account))
+        self.used.total_cmp(&other.used).then(self.is_account.cmp(&other.is_account))
+    }
+
+    #[inline]
+    fn is_tied(&self, other: &Placed) -> bool {
+        self.used == other.used
     }
 }
 
@@ -58,26 +61,6 @@ struct Ranking {
     /// The rank of the last user, and of the next if that is not tied.
     rank: u32,
     next: u32,
-}
-
-/// The associations below one account, or below several that are tied, in order.
-struct Below {
-    associations: Vec<AssociationId>,
-    /// How much of its share each has used, where they are below several.
-    used_up: Option<Vec<f64>>,
-}
-
-impl Below {
-    /// Whether two of them are tied.
-    fn are_tied(&self, places: &[Placed], one: usize, other: usize) -> bool {
-        match &self.used_up {
-            Some(used_up) => used_up[one] == used_up[other],
-            None => {
-                let [one, other] = [one, other].map(|at| self.associations[at].index());
-                places[one].per_share == places[other].per_share
-            }
-        }
-    }
 }
 
 impl Ranks {
@@ -90,22 +73,26 @@ impl Ranks {
     pub(super) fn work_out(&mut self, shares: &Shares, usage: &mut Usage) {
         self.users = shares.users();
         self.of.resize(shares.len(), 0);
+        self.places.resize(shares.len(), 0);
         self.in_order.resize(shares.len(), Vec::new());
-        let known = match usage.take_changed() {
-            Changed::All => 0,
+        match usage.take_changed() {
+            Changed::All => {
+                for placed in self.in_order.iter_mut().flatten() {
+                    placed.used = per_share(shares, usage, placed.association);
+                }
+            }
             Changed::Some(changed) => {
                 for association in changed {
+                    let Some(account) = shares.parent(association) else { continue };
+                    let place = self.places[association.index()] as usize;
+                    let placed = self.in_order[account.index()].get_mut(place);
                     // Those that are new are placed below.
-                    if let Some(place) = self.places.get_mut(association.index()) {
-                        *place = Placed::of(shares, usage, association);
+                    if let Some(placed) = placed.filter(|it| it.association == association) {
+                        placed.used = per_share(shares, usage, association);
                     }
                 }
-                self.places.len()
             }
-        };
-        self.places.truncate(known);
-        let new = (known..shares.len()).map(|new| AssociationId::of(new as u32));
-        self.places.extend(new.map(|association| Placed::of(shares, usage, association)));
+        }
         let mut ranking = Ranking { rank: self.users, next: self.users };
         self.rank_below(shares, usage, &[Shares::ROOT], &mut ranking, false);
     }
@@ -121,28 +108,29 @@ impl Ranks {
     ) {
         let below = self.put_in_order(shares, usage, accounts);
         let mut place = 0;
-        while let Some(&first) = below.associations.get(place) {
+        while let Some(first) = below.get(place) {
             if place > 0 {
-                is_tied = below.are_tied(&self.places, place - 1, place);
+                is_tied = below[place - 1].is_tied(first);
             }
-            if !self.places[first.index()].is_account {
+            if !first.is_account {
                 if !is_tied {
                     ranking.rank = ranking.next;
                 }
-                self.of[first.index()] = ranking.rank;
+                self.of[first.association.index()] = ranking.rank;
                 ranking.next -= 1;
                 place += 1;
                 continue;
             }
-            let mut end = place + 1;
-            while end < below.associations.len() && below.are_tied(&self.places, place, end) {
-                end += 1;
-            }
-            self.rank_below(shares, usage, &below.associations[place..end], ranking, is_tied);
-            place = end;
+            let tied = below[place..].iter().take_while(|other| other.is_tied(first));
+            let tied: Vec<AssociationId> = tied.map(|other| other.association).collect();
+            place += tied.len();
+            self.rank_below(shares, usage, &tied, ranking, is_tied);
         }
         if let [only] = accounts {
-            self.in_order[only.index()] = below.associations;
+            for (place, placed) in (0..).zip(&below) {
+                self.places[placed.association.index()] = place;
+            }
+            self.in_order[only.index()] = below;
         }
     }
 
@@ -152,43 +140,52 @@ impl Ranks {
         shares: &Shares,
         usage: &Usage,
         accounts: &[AssociationId],
-    ) -> Below {
+    ) -> Vec<Placed> {
+        let placed = |association: &AssociationId| Placed::of(shares, usage, *association);
         if let [only] = accounts {
-            let mut associations = std::mem::take(&mut self.in_order[only.index()]);
-            // Those that are new since.
-            associations.extend_from_slice(&shares.below(*only)[associations.len()..]);
-            sort(&mut associations, &self.places);
-            return Below { associations, used_up: None };
+            let mut below = std::mem::take(&mut self.in_order[only.index()]);
+            let new = &shares.below(*only)[below.len()..];
+            below.extend(new.iter().map(placed));
+            sort(&mut below);
+            return below;
         }
-        let below = accounts.iter().flat_map(|account| shares.below(*account)).copied();
-        let mut placed: Vec<(f64, bool, AssociationId)> =
-            below.map(|one| (used_up(shares, usage, one), !shares.is_user(one), one)).collect();
-        placed.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-        Below {
-            associations: placed.iter().map(|one| one.2).collect(),
-            used_up: Some(placed.iter().map(|one| one.0).collect()),
-        }
+        let below = accounts.iter().flat_map(|account| shares.below(*account));
+        let mut below: Vec<Placed> = below
+            .map(|association| {
+                let used = used_up(shares, usage, *association);
+                Placed { used, ..placed(association) }
+            })
+            .collect();
+        below.sort_by(Placed::compare);
+        below
     }
 }
 
 /// Puts in order what is nearly so: whoever has used more since moves back by a few places.
-fn sort(associations: &mut [AssociationId], places: &[Placed]) {
-    let at = |association: AssociationId| &places[association.index()];
+fn sort(below: &mut [Placed]) {
     let mut moves = 0;
-    for end in 1..associations.len() {
-        let moved = associations[end];
+    for end in 1..below.len() {
+        let moved = below[end];
         let mut place = end;
-        while place > 0 && at(associations[place - 1]).compare(at(moved)).is_gt() {
-            associations[place] = associations[place - 1];
+        while place > 0 && below[place - 1].compare(&moved).is_gt() {
+            below[place] = below[place - 1];
             place -= 1;
         }
-        associations[place] = moved;
+        below[place] = moved;
         moves += end - place;
-        if moves > 8 * associations.len() {
+        if moves > 8 * below.len() {
             // It was not nearly in order.
-            associations.sort_by(|one, other| at(*one).compare(at(*other)));
+            below.sort_by(Placed::compare);
             return;
         }
+    }
+}
+
+/// What an association has used for each of its shares.
+fn per_share(shares: &Shares, usage: &Usage, association: AssociationId) -> f64 {
+    match shares.shares(association) {
+        0 => f64::INFINITY,
+        of_it => usage.weighted(association) / f64::from(of_it),
     }
 }
 

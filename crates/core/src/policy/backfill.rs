@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use crate::availability::{Availability, Below, Claim, Tenure};
 use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
-use crate::policy::order::{self, Aged, History, Keyed, Multifactor};
+use crate::policy::order::{self, Aged, History, Keyed};
 use crate::policy::{
     BuildContext, Decision, Order, OrderSpec, OrderedBy, PastJob, Policy, Predictions, Submission,
     View,
@@ -531,9 +531,7 @@ impl OrderSpec {
                 let history = History::that_predicts(self.predict);
                 Box::new(Backfill::ordered(chooser, Keyed::new(history, ageing)))
             }
-            OrderedBy::Multifactor => {
-                Box::new(Backfill::ordered(chooser, Multifactor::of(context)))
-            }
+            OrderedBy::Multifactor => Box::new(Backfill::ordered(chooser, context.multifactor())),
         }
     }
 }

@@ -65,7 +65,7 @@ use crate::machine::Machine;
 use crate::model::{Model, Oversized};
 use crate::policy::Policy;
 use crate::policy::field::{Field, Unfit};
-use crate::policy::order::OrderSpec;
+use crate::policy::order::{Multifactor, OrderSpec};
 use crate::policy::published::Published;
 use crate::priority::Priorities;
 use crate::units::{Share, Span, parse_length};
@@ -236,6 +236,15 @@ impl Default for BuildContext<'_> {
             priorities: None,
             keeps_standings: false,
         }
+    }
+}
+
+impl BuildContext<'_> {
+    /// The order by priority.
+    pub(super) fn multifactor(&self) -> Multifactor {
+        let priorities = self.priorities.cloned().unwrap_or_default();
+        let order = Multifactor::of(priorities, self.machine.map(Machine::processors));
+        if self.keeps_standings { order.that_keeps_standings() } else { order }
     }
 }
 

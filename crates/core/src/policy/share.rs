@@ -18,7 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::freedom::{Freedom, Freedoms};
-use crate::policy::order::{Aged, History, Keyed, Multifactor};
+use crate::policy::order::{Aged, History, Keyed};
 use crate::policy::parm::{Rest, Worth};
 use crate::policy::{
     BuildContext, OrderSpec, OrderedBy, Parameter, Parm, ParmSpec, Policy, PolicyKind, Published,
@@ -174,7 +174,7 @@ impl ShareSpec {
                 let history = History::that_predicts(self.order.predict);
                 Box::new(Recapped::ordered(Keyed::new(history, ageing)))
             }
-            OrderedBy::Multifactor => Box::new(Recapped::ordered(Multifactor::of(context))),
+            OrderedBy::Multifactor => Box::new(Recapped::ordered(context.multifactor())),
         }
     }
 }

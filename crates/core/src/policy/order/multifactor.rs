@@ -16,10 +16,9 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::fairshare::{AssociationId, FairShare};
-use crate::machine::Machine;
 use crate::model::OperatingPoint;
+use crate::policy::View;
 use crate::policy::order::Order;
-use crate::policy::{BuildContext, View};
 use crate::priority::{Members, Points, Priorities, Standing, Totals};
 use crate::queue::{Fit, Lanes, Place};
 use crate::units::{Instant, JobId, Span};
@@ -104,18 +103,22 @@ impl Waiting {
 }
 
 impl Multifactor {
-    /// The order of a site, or that of sites that say nothing.
-    pub(crate) fn of(context: &BuildContext<'_>) -> Self {
-        let priorities = context.priorities.cloned().unwrap_or_default();
+    /// The order of a site with so many processors, if that is known.
+    pub(crate) fn of(priorities: Arc<Priorities>, processors: Option<u32>) -> Self {
         Multifactor {
-            processors: context.machine.map(Machine::processors),
+            processors,
             shares: priorities.fair_share(),
             members: Members::of(&priorities),
             priorities,
             waiting: None,
             charges: HashMap::new(),
-            standings: context.keeps_standings.then(Vec::new),
+            standings: None,
         }
+    }
+
+    /// The same order, which keeps what jobs had when they started.
+    pub(crate) fn that_keeps_standings(self) -> Self {
+        Multifactor { standings: Some(Vec::new()), ..self }
     }
 
     /// What moves the lane of a user.
@@ -217,8 +220,10 @@ impl Multifactor {
 impl Order for Multifactor {
     fn begin(&mut self, view: &View<'_>) {
         let is_new = self.waiting.is_none();
-        let has_moved = self.shares.advance(view.now);
+        self.shares.pass(view.now);
         self.take_note(view);
+        // While nobody waits, nobody asks who is before whom.
+        let has_moved = !view.queue.is_empty() && self.shares.work_out();
         if is_new {
             let lanes = || Lanes::new(view.queue.classes().clone());
             self.waiting = Some(Waiting {
