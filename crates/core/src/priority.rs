@@ -162,7 +162,7 @@ pub struct Priorities {
     settings: Settings,
     shares: Shares,
     /// Who is whom in the tree: by account and user.
-    users: HashMap<(Option<GroupId>, Option<UserId>), AssociationId>,
+    users: HashMap<Whom, AssociationId>,
     /// What associations used before the beginning, in units times seconds.
     used: Vec<(AssociationId, f64)>,
     of_associations: HashMap<AssociationId, Points>,
@@ -336,12 +336,15 @@ impl Priorities {
     }
 }
 
+/// To whom a job is charged, by the log's numbers.
+type Whom = (Option<GroupId>, Option<UserId>);
+
 /// Who has which association while a simulation runs: users that nobody described get a share each below the root.
 #[derive(Clone, Debug)]
 pub struct Members {
-    users: HashMap<(Option<GroupId>, Option<UserId>), AssociationId>,
+    users: HashMap<Whom, AssociationId>,
     /// The user that was asked for last: jobs of a user come together.
-    latest: Option<((Option<GroupId>, Option<UserId>), AssociationId)>,
+    latest: Option<(Whom, AssociationId)>,
 }
 
 impl Members {
