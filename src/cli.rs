@@ -42,6 +42,8 @@ mod reproduce;
 mod rules;
 mod simulate;
 #[cfg(feature = "slurm")]
+mod site;
+#[cfg(feature = "slurm")]
 mod slurm;
 mod solve;
 mod sweep;
@@ -107,6 +109,9 @@ enum Command {
     #[cfg(feature = "slurm")]
     #[command(subcommand)]
     Lab(lab::Command),
+    #[cfg(feature = "slurm")]
+    #[command(subcommand)]
+    Site(site::Command),
     #[cfg(feature = "slurm")]
     #[command(subcommand)]
     Slurm(slurm::Command),
@@ -185,6 +190,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Reproduce(command) => reproduce::run(&command),
         #[cfg(feature = "slurm")]
         Command::Lab(command) => lab::run(&command),
+        #[cfg(feature = "slurm")]
+        Command::Site(command) => site::run(&command),
         #[cfg(feature = "slurm")]
         Command::Slurm(command) => slurm::run(&command),
         Command::Solve(arguments) => solve::run(&arguments),

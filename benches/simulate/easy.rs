@@ -1,9 +1,11 @@
 //! EASY: its speed beside the plain loop, on whole logs, among more and more jobs, and its memory.
 
-use busbar::job::Job;
+use std::num::NonZeroU32;
+
+use busbar::job::{Job, UserId};
 use busbar::policy::{Decision, Easy, Policy, PolicySpec, View};
 use busbar::sim::{Record, Simulation, State};
-use busbar::units::Span;
+use busbar::units::{JobId, Span};
 use busbar::workload::Workload;
 use busbar::workload::lublin::Sizes;
 use busbar::workload::swf::{self, BadRecords};
@@ -79,6 +81,51 @@ impl Policy for LongestQueue {
         self.length = self.length.max(view.queue.len());
         self.easy.decide(view, decisions);
     }
+}
+
+/// EASY in the order of priorities, where a thousand users have jobs, beside other orders.
+pub(super) fn priority(bench: &Bench) {
+    let mut table = Table::new(
+        "load | order | longest queue | jobs | ns/job, best | median | jobs/s | goal | met",
+    );
+    for load in [0.85, 1.5] {
+        let workload = of_users(generate(100_000, load, Sizes::Mixed), 1000);
+        let mut longest = LongestQueue::default();
+        Simulation::new(&machine_of(&workload), &workload).run(&mut longest);
+        for order in ["fcfs", "aged", "multifactor"] {
+            let policy: PolicySpec = format!("easy(order={order})").parse().expect("a policy");
+            let times = bench.time(policy, &workload);
+            let mut row = vec![load.to_string(), order.to_owned()];
+            row.extend([grouped(longest.length as u64), grouped(100_000)]);
+            row.extend(times.cells(100_000));
+            match order {
+                "multifactor" => row.extend(speed_goal(times.speed(100_000), 100_000.0)),
+                _ => row.extend([String::new(), String::new()]),
+            }
+            table.row(row);
+        }
+    }
+    table.print();
+}
+
+/// The same jobs, of so many users, of whom the first ones have many: user k has 1/k of what the first has.
+fn of_users(workload: Workload, users: u32) -> Workload {
+    let all: f64 = (1..=users).map(|user| 1.0 / f64::from(user)).sum();
+    // A fixed sequence that fills [0, 1) evenly.
+    let draw = |job: usize| (job as f64 * 0.618_033_988_749_894_9).fract();
+    let user = |job: usize| {
+        let mut left = draw(job) * all;
+        (1..users).find(|user| {
+            left -= 1.0 / f64::from(*user);
+            left < 0.0
+        })
+    };
+    let run_times = (0..).map(JobId).map(|job| workload.run_time(job));
+    let jobs = workload.jobs().iter().zip(run_times).enumerate().map(|(place, (job, run_time))| {
+        let user = NonZeroU32::new(user(place).unwrap_or(users)).map(UserId);
+        (Job { user, ..*job }, run_time)
+    });
+    Workload::new("users", jobs.collect::<Vec<_>>()).on_processors(workload.processors())
 }
 
 /// Real logs, on the machines they come from.

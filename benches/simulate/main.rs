@@ -24,11 +24,12 @@ use bench::{Bench, load_average};
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 19] = [
+const SECTIONS: [Section; 20] = [
     ("command", "The command: busbar simulate LOG", command::command),
     ("scale", "The command under 60 % of the power, by policy", command::scale),
     ("easy", "EASY at load 0.85", easy::easy),
     ("overload", "EASY at load 1.5", easy::overload),
+    ("priority", "EASY in the order of priorities, with 1 000 users", easy::priority),
     ("files", "From file to file at load 0.85", files::files),
     ("folder", "The command with all its files at load 0.85", files::folder),
     ("records", "Import of records of Slurm", records::records),

@@ -47,6 +47,7 @@ def simulate(
     guard: Value | None = None,
     applications: Value | None = None,
     switch_off: Value | None = None,
+    site: Value | None = None,
     terms: Value | None = None,
     machine: Value | None = None,
     policy: AnyPolicy | None = None,
@@ -97,6 +98,8 @@ def simulate(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+            [default: one share for each user].
         terms: Priority weights and accepted slowdowns of single jobs: a .csv file of job,weight,slowdown
             rows.
         machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors with
@@ -149,6 +152,7 @@ def simulate(
         "guard": guard,
         "applications": applications,
         "switch_off": switch_off,
+        "site": site,
         "terms": terms,
         "machine": machine,
         "policy": names,
@@ -193,6 +197,7 @@ def compare(
     guard: Value | None = None,
     applications: Value | None = None,
     switch_off: Value | None = None,
+    site: Value | None = None,
     profiles: Value | None = None,
     price: Value | None = None,
     carbon: Value | None = None,
@@ -246,6 +251,8 @@ def compare(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+            [default: one share for each user].
         profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
             cab-contended [default: profiles.db, or cab if there is none].
         price: Price of energy: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
@@ -288,6 +295,7 @@ def compare(
         "guard": guard,
         "applications": applications,
         "switch_off": switch_off,
+        "site": site,
         "profiles": profiles,
         "price": price,
         "carbon": carbon,
@@ -328,6 +336,7 @@ def plan(
     guard: Value | None = None,
     applications: Value | None = None,
     switch_off: Value | None = None,
+    site: Value | None = None,
     profiles: Value | None = None,
     partition: Values | None = None,
     jobs: Value | None = None,
@@ -369,6 +378,8 @@ def plan(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+            [default: one share for each user].
         profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
             cab-contended [default: profiles.db, or cab if there is none].
         partition: Only jobs of this partition of the log, or of several; of a machine file with partitions, that part
@@ -408,6 +419,7 @@ def plan(
         "guard": guard,
         "applications": applications,
         "switch_off": switch_off,
+        "site": site,
         "profiles": profiles,
         "partition": partition,
         "jobs": jobs,
@@ -449,6 +461,7 @@ def whatif(
     guard: Value | None = None,
     applications: Value | None = None,
     switch_off: Value | None = None,
+    site: Value | None = None,
     profiles: Value | None = None,
     price: Value | None = None,
     carbon: Value | None = None,
@@ -493,6 +506,8 @@ def whatif(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+            [default: one share for each user].
         profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
             cab-contended [default: profiles.db, or cab if there is none].
         price: Price of energy: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
@@ -527,6 +542,7 @@ def whatif(
         "guard": guard,
         "applications": applications,
         "switch_off": switch_off,
+        "site": site,
         "profiles": profiles,
         "price": price,
         "carbon": carbon,
@@ -626,6 +642,7 @@ def tune_policy(
     guard: Value | None = None,
     applications: Value | None = None,
     switch_off: Value | None = None,
+    site: Value | None = None,
     profiles: Value | None = None,
     bsld_threshold: Value | None = None,
     threads: Value | None = None,
@@ -665,6 +682,8 @@ def tune_policy(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
+        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+            [default: one share for each user].
         profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
             cab-contended [default: profiles.db, or cab if there is none].
         bsld_threshold: Threshold of the bounded slowdown, in seconds or with its unit (10min).
@@ -687,6 +706,7 @@ def tune_policy(
         "guard": guard,
         "applications": applications,
         "switch_off": switch_off,
+        "site": site,
         "profiles": profiles,
         "bsld_threshold": bsld_threshold,
         "threads": threads,

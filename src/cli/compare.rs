@@ -391,7 +391,7 @@ impl Arguments {
         if let Some(name) = self.tables.given() {
             experiment.profiles = Some(name.to_owned());
         }
-        self.rules.apply_to(&mut experiment);
+        self.rules.apply_to(&mut experiment)?;
         if let Some(path) = &self.outages {
             experiment.outages = Some(Named::by_option("--outages", path.clone()));
         }

@@ -14,7 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Manage jobs", &["submit", "queue", "show", "cancel", "hold", "release", "work"]),
-    ("Connect nodes and clusters", &["agent", "slurm", "lab"]),
+    ("Connect nodes and clusters", &["agent", "slurm", "site", "lab"]),
     ("Study policies", &["reproduce", "solve", "tune"]),
     ("Help", &["help", "man", "completions"]),
 ];

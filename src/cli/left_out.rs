@@ -12,7 +12,7 @@ const BY_FEATURE: [(bool, &[&str]); 5] = [
             "history", "forecast", "status", "stop", "config", "work",
         ],
     ),
-    (cfg!(feature = "slurm"), &["slurm", "lab"]),
+    (cfg!(feature = "slurm"), &["slurm", "site", "lab"]),
     (cfg!(feature = "top"), &["top"]),
     (cfg!(feature = "web"), &["token"]),
 ];

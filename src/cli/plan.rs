@@ -369,7 +369,7 @@ impl Arguments {
             start: self.start.clone(),
             ..Experiment::default()
         };
-        self.rules.apply_to(&mut experiment);
+        self.rules.apply_to(&mut experiment)?;
         experiment.tariff = self.tariff.tariff(&experiment.tariff);
         Ok(experiment)
     }

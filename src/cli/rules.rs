@@ -10,6 +10,7 @@ use crate::experiment::{Experiment, Named, file};
 use crate::freedom::Freedoms;
 use crate::policy::Believe;
 use crate::prepared::Rules;
+use crate::priority::SiteFile;
 use crate::switching::SwitchOff;
 use crate::units::Share;
 use crate::world::Names;
@@ -47,6 +48,11 @@ pub(super) struct Arguments {
     /// Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never]
     #[arg(long, value_name = "RULE")]
     pub(super) switch_off: Option<SwitchOff>,
+
+    /// Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file [default: one share
+    /// for each user]
+    #[arg(long, value_name = "FILE")]
+    pub(super) site: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -57,6 +63,7 @@ impl Arguments {
             || self.guard.is_some()
             || self.applications.is_some()
             || self.switch_off.is_some()
+            || self.site.is_some()
     }
 
     /// The rules of these options; `known` lists the applications that exist.
@@ -71,18 +78,27 @@ impl Arguments {
             guard: self.guard.unwrap_or(usual.guard),
             names: names.transpose()?,
             switch_off: self.switch_off,
+            site: self.site()?,
         })
     }
 
+    fn site(&self) -> anyhow::Result<Option<Arc<SiteFile>>> {
+        let site = self.site.as_ref().map(|path| SiteFile::read(path).map(Arc::new));
+        site.transpose().context("--site")
+    }
+
     /// These options override what the experiment says.
-    pub(super) fn apply_to(&self, experiment: &mut Experiment) {
+    pub(super) fn apply_to(&self, experiment: &mut Experiment) -> anyhow::Result<()> {
+        let site = self.site()?;
         let rules = &mut experiment.rules;
         rules.allow = self.allow.unwrap_or(rules.allow);
         rules.believe = self.believe.or(rules.believe);
         rules.guard = self.guard.unwrap_or(rules.guard);
         rules.switch_off = self.switch_off.or(rules.switch_off);
+        rules.site = site.or(rules.site.take());
         if let Some(path) = &self.applications {
             experiment.applications = Some(Named::by_option("--applications", path.clone()));
         }
+        Ok(())
     }
 }

@@ -20,7 +20,7 @@ use crate::job::Job;
 use crate::machine::Machine;
 use crate::metrics::{RunContext, Summary};
 use crate::model::{Heterogeneous, Model};
-use crate::policy::PolicySpec;
+use crate::policy::{OrderSpec, OrderedBy, PolicySpec};
 use crate::prepared::{
     self, Demand, PreparedWorkload, Rules, SharedWorld, limits_nothing, machine_of,
 };
@@ -269,6 +269,16 @@ impl Done {
         let mut notes = arguments.budget.doubts();
         notes.extend(self::notes(prepared, &scenario));
         notes.extend(prepared.workload.remarks().iter().cloned());
+        if let Some(priorities) = &scenario.priorities {
+            notes.extend(priorities.names_nobody(prepared.workload.jobs()));
+            let is_used = |order: OrderSpec| order.by == OrderedBy::Multifactor;
+            if !arguments.policy.order().is_some_and(is_used) {
+                notes.push(format!(
+                    "--site has no effect on {}; add order=multifactor, as in 'easy(order=multifactor)'",
+                    arguments.policy
+                ));
+            }
+        }
         let mut assumed = Vec::new();
         if let Behaviour::Common { described, repertoire, rules, .. } = &input.behaviour {
             notes.extend(rules.names_nobody(prepared.workload.jobs()));

@@ -250,7 +250,7 @@ impl Arguments {
             window: self.tariff.window.clone(),
             ..Experiment::default()
         };
-        self.rules.apply_to(&mut experiment);
+        self.rules.apply_to(&mut experiment)?;
         experiment.tariff = self.tariff.tariff(&experiment.tariff);
         Ok(experiment)
     }

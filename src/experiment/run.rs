@@ -369,6 +369,8 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, prepared: &str, rules: &Rules, se
         // The workload brings its site, and comparisons count no energy.
         site: _,
         energy: _,
+        // They are made from the jobs and one of the rules.
+        priorities: _,
         outages,
         // It is one of the rules.
         switch_off: _,

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use crate::digits::Line;
 use crate::metrics::{RunContext, bounded_slowdown, energy_totals, wait};
 use crate::policy::DropReason;
+use crate::priority::Standing;
 use crate::report::feeds::feed_name;
 use crate::rows::quote;
 use crate::sim::{Run, State};
@@ -13,7 +14,7 @@ use crate::units::{JobId, Joules};
 
 const HEADING: &[u8] =
     b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz,\
-    requested,processors,cores,user,application,energy,restarts,changes,runs,shape,energy_total\n";
+    requested,processors,cores,user,application,energy,restarts,changes,runs,shape,energy_total";
 
 /// Energy to the nearest thousandth of a joule; more than can be written counts as the most that can.
 pub(super) fn thousandths_of_joules(energy: Joules) -> u64 {
@@ -37,10 +38,19 @@ pub(super) fn reason<'a>(state: State, subject: &RunContext<'a>) -> Option<Cow<'
     }
 }
 
+/// The names of the columns: those of priorities only where jobs have them.
+fn write_heading(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    out.write_all(HEADING)?;
+    if !run.standings.is_empty() {
+        Standing::PARTS.iter().try_for_each(|part| write!(out, ",{part}"))?;
+    }
+    out.write_all(b"\n")
+}
+
 /// Writes one row a job, in submit order: seconds since the start of the log, watts, and nothing
 /// where there is nothing to say.
 pub fn write_jobs(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> io::Result<()> {
-    out.write_all(HEADING)?;
+    write_heading(out, run)?;
     let machine = subject.machine;
     let mut gears = machine.gearbox.node_powers(machine.added_power());
     gears.retain(|_| subject.has_gears);
@@ -51,6 +61,16 @@ pub fn write_jobs(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> i
         // From the last column to the first: the line grows to the left.
         line.clear();
         line.byte(b'\n');
+        if !run.standings.is_empty() {
+            // Whoever has not started has no priority.
+            let standing = run.standings.get(&id);
+            for part in (0..Standing::PARTS.len()).rev() {
+                if let Some(standing) = standing {
+                    line.thousandths(standing.points()[part].thousandths());
+                }
+                line.byte(b',');
+            }
+        }
         if let Some(energy) = energy_totals[id.index()] {
             line.thousandths(thousandths_of_joules(energy));
         }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::job::Job;
 use crate::metrics::{RunContext, bounded_slowdown, energy_totals, wait};
+use crate::priority::Standing;
 use crate::report::changes::event;
 #[cfg(feature = "parquet")]
 use crate::report::feeds::{feed_name, stretches};
@@ -111,7 +112,7 @@ pub(crate) fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> 
     let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
     let energy = |energy: Option<Joules>| Some(thousandths(thousandths_of_joules(energy?)));
     let energy_totals = energy_totals(subject, run).into_iter().map(energy);
-    let columns = vec![
+    let mut columns = vec![
         ("id", whole(&|(_, job, _)| Some(job.number))),
         ("submit", always_number(&|(_, job, _)| seconds_at(job.submit))),
         ("start", number(&|(_, _, record)| seconds_at(record.start))),
@@ -140,6 +141,15 @@ pub(crate) fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> 
         ("shape", Cells::Word(rows.iter().map(|row| shape(row).map(Cow::from)).collect())),
         ("energy_total", Cells::Number(energy_totals.collect())),
     ];
+    if !run.standings.is_empty() {
+        columns.extend(Standing::PARTS.into_iter().enumerate().map(|(part, name)| {
+            let points = |(id, ..): &Row<'_>| {
+                let standing = run.standings.get(id)?;
+                Some(thousandths(standing.points()[part].thousandths()))
+            };
+            (name, Cells::Number(rows.iter().map(points).collect()))
+        }));
+    }
     Table::of(columns)
 }
 

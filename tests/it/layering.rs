@@ -58,6 +58,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "belief",
         &["units", "freedom", "job", "machine", "profile", "variation", "model", "world", "seats"],
     ),
+    ("fairshare", &["units"]),
+    ("priority", &["units", "spelling", "text", "rows", "calendar", "job", "fairshare"]),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "freedom", "machine", "budget", "model", "seats"]),
     ("availability", &["units", "machine", "budget", "model", "ledger"]),
@@ -83,6 +85,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "solve",
             "variation",
             "seats",
+            "fairshare",
+            "priority",
         ],
     ),
     (
@@ -115,6 +119,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "sim",
         &[
+            "priority",
             "units",
             "rows",
             "job",
@@ -141,6 +146,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "report",
         &[
+            "priority",
             "units",
             "digits",
             "rows",
@@ -174,11 +180,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "switching",
             "calendar",
             "tariff",
+            "priority",
         ],
     ),
     (
         "prepared",
         &[
+            "priority",
             "units",
             "heterogeneity",
             "freedom",
@@ -245,6 +253,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "web",
             "calendar",
             "tariff",
+            "priority",
         ],
     ),
 ];

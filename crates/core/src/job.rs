@@ -29,6 +29,8 @@ pub struct Job {
     pub group: Option<GroupId>,
     /// Which application it runs, where the log says so.
     pub application: Option<ApplicationId>,
+    /// What it was submitted to, where the log says so.
+    pub entry: Entry,
     /// What else its user and the site agreed on.
     pub terms: Terms,
 }
@@ -46,8 +48,27 @@ impl Job {
             user: None,
             group: None,
             application: None,
+            entry: Entry::default(),
             terms: Terms::default(),
         }
+    }
+}
+
+/// What a job was submitted to, by the log's numbers; 0 is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// The queue, or the quality of service.
+    pub queue: u16,
+    /// The part of the machine.
+    pub partition: u16,
+}
+
+impl Entry {
+    /// A queue and a partition. Numbers of more than 16 bits, and below zero, count as not known.
+    #[inline]
+    pub fn of(queue: i64, partition: i64) -> Self {
+        let number = |number: i64| u16::try_from(number).unwrap_or(0);
+        Entry { queue: number(queue), partition: number(partition) }
     }
 }
 

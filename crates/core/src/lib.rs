@@ -69,6 +69,7 @@
 //! | [`profile`] | what applications were measured to take and draw, and predictions |
 //! | [`variation`] | processors of one model that are not alike |
 //! | [`metrics`] | what came of it, in figures |
+//! | [`fairshare`], [`priority`] | who has used how much of their share; what puts a job before others |
 //! | [`prepared`], [`scenario`] | a workload made ready for a policy; a policy by its name, tried on it |
 
 // What tests expect is near enough with any mathematical library.
@@ -85,6 +86,7 @@ pub mod call;
 pub mod digits;
 #[doc(hidden)]
 pub mod dispatch;
+pub mod fairshare;
 pub mod freedom;
 pub mod heterogeneity;
 pub mod job;
@@ -99,6 +101,7 @@ pub mod model;
 pub mod parallel;
 pub mod policy;
 pub mod prepared;
+pub mod priority;
 pub mod profile;
 pub mod queue;
 #[doc(hidden)]

@@ -12,6 +12,7 @@
 use crate::job::{Job, UserId};
 use crate::ledger::{Holding, Ledger, Violation};
 use crate::model::{Caps, Menu, Model, OperatingPoint, Work};
+use crate::priority::Standing;
 use crate::queue::Queue;
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
@@ -115,6 +116,12 @@ pub trait Policy {
     /// How far off its predictions were so far, if it makes any.
     fn predictions(&self) -> Option<Predictions> {
         None
+    }
+
+    /// The priorities that jobs had when they started, since it was last asked, if it has an order by priority and
+    /// [was told](BuildContext::keeps_standings) to keep them.
+    fn standings(&mut self) -> Vec<(JobId, Standing)> {
+        Vec::new()
     }
 
     /// A waiting job is about to be withdrawn, which happens live alone. Says whether the policy can go

@@ -110,6 +110,7 @@ impl PreparedWorkload {
             guard: shared.guard(),
             power_accuracy: shared.power_accuracy(),
             switch_off: shared.switch_off(),
+            priorities: shared.priorities().cloned(),
             ..Scenario::new(&self.machine, &self.workload, policy, belief)
         }
     }

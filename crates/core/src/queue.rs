@@ -26,12 +26,14 @@ mod classes;
 mod code;
 mod draws;
 mod index;
+mod lanes;
 mod ordered;
 
 pub use classes::SizeClasses;
 use code::{code, watts};
 use draws::Draws;
 use index::{BLOCK, Block, Bounds, FAN_OUT, IndexFit, Node, Shortest};
+pub use lanes::Lanes;
 pub use ordered::{Ordered, Place};
 
 /// The room a backfilling policy has to offer: a job can use it if it asks for at most `free`

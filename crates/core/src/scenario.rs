@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::calendar::Windows;
@@ -14,6 +15,7 @@ use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, RunContext, Summary, TaskFigures};
 use crate::model::Model;
 use crate::policy::{Accuracy, BuildContext, Policy, PolicySpec, plain};
+use crate::priority::Priorities;
 use crate::sim::{Events, Outages, Progress, Recorded, Run, Simulation};
 use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
@@ -47,6 +49,8 @@ pub struct Scenario<'a> {
     pub guard: Share,
     /// The machines and what tasks are worth, for policies that map tasks to machines.
     pub site: Option<&'a Site>,
+    /// How priorities are made, where the site says it.
+    pub priorities: Option<Arc<Priorities>>,
     /// How much energy may be consumed in which period, at the end of which the run ends.
     pub energy: Option<EnergyBudget>,
     /// Which nodes fail when.
@@ -107,6 +111,7 @@ impl<'a> Scenario<'a> {
             budget: Budget::unlimited(),
             guard: Share::percent(0),
             site: None,
+            priorities: None,
             energy: None,
             outages: Outages::default(),
             switch_off: None,
@@ -145,6 +150,8 @@ impl<'a> Scenario<'a> {
             site: self.site,
             machine: Some(self.machine),
             freedoms: self.freedoms,
+            priorities: self.priorities.as_ref(),
+            keeps_standings: self.keep_power,
         };
         let mut policy = self.policy.build(&setting);
         let guard = self.policy.guard().max(self.guard);

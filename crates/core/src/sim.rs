@@ -212,7 +212,8 @@ impl<'a> Simulation<'a> {
         let nodes = if named { Nodes::Named } else { Nodes::Counted };
         let mut engine = Engine::new(self, nodes, model, truth.on(table.as_ref()));
         engine.run(policy, progress);
-        Run { predictions: policy.predictions(), ..engine.finish() }
+        let standings = policy.standings().into_iter().collect();
+        Run { predictions: policy.predictions(), standings, ..engine.finish() }
     }
 }
 

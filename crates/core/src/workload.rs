@@ -35,6 +35,8 @@ pub struct Workload {
     /// What jobs ask of nodes, once they were [put](Workload::seat) on a machine that minds.
     seated: Option<Seated>,
     partitions: Partitions,
+    /// The names of queues that are known, by their numbers.
+    queues: Vec<(u32, String)>,
     selection: Option<Selection>,
     processors: Option<u32>,
     computer: Option<String>,
@@ -93,6 +95,7 @@ impl Workload {
             placed: AllPlaced::default(),
             seated: None,
             partitions,
+            queues: Vec::new(),
             selection: None,
             processors: None,
             computer: None,
@@ -124,6 +127,22 @@ impl Workload {
     pub fn with_remarks(mut self, remarks: Vec<String>) -> Self {
         self.remarks = remarks;
         self
+    }
+
+    /// The same workload, knowing what queues are called, by their numbers.
+    pub fn with_queues(mut self, queues: Vec<(u32, String)>) -> Self {
+        self.queues = queues;
+        self
+    }
+
+    /// What queues are called, by their numbers.
+    pub fn queue_names(&self) -> &[(u32, String)] {
+        &self.queues
+    }
+
+    /// What partitions are called, by their numbers.
+    pub fn partition_names(&self) -> &[(u32, String)] {
+        self.partitions.names()
     }
 
     /// The same workload, knowing which dates its instants have, or why nobody knows.

@@ -22,12 +22,12 @@ use logs::{
 };
 use site::{
     budget, budget_file, budget_files, budgets, calendar, calendars, machine_file, machine_files,
-    machines, tariff, tariff_file, tariff_files, tariffs,
+    machines, priority_file, priority_files, tariff, tariff_file, tariff_files, tariffs,
 };
 use slurm::{
     rest_answer, rest_answers, slurm_answer, slurm_answers, slurm_indices, slurm_job_list,
-    slurm_jobs, slurm_listings, slurm_phrases, slurm_recording, slurm_site, slurm_sites,
-    slurm_texts, slurm_words,
+    slurm_jobs, slurm_listings, slurm_phrases, slurm_priorities, slurm_priority_answers,
+    slurm_recording, slurm_site, slurm_sites, slurm_texts, slurm_words,
 };
 use typed::{
     array, arrays, experiment, experiments, policies, policy, program, programs, quantities,
@@ -68,6 +68,7 @@ pub const TARGETS: &[Target] = &[
         run: |_, input| import(Format::Fdata, input),
     },
     Target { name: "machine-file", examples: machine_files, run: machine_file },
+    Target { name: "site-file", examples: priority_files, run: priority_file },
     Target { name: "machine", examples: machines, run: |_, input| text(input, Machine::from_text) },
     Target { name: "budget", examples: budgets, run: budget },
     Target { name: "budget-file", examples: budget_files, run: budget_file },
@@ -92,6 +93,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "slurm-texts", examples: slurm_texts, run: slurm_listings },
     Target { name: "slurm-json", examples: slurm_answers, run: slurm_answer },
     Target { name: "slurm-site", examples: slurm_sites, run: slurm_site },
+    Target { name: "slurm-priorities", examples: slurm_priority_answers, run: slurm_priorities },
     Target { name: "slurm-recording", examples: slurm_indices, run: slurm_recording },
     Target { name: "slurmrestd", examples: rest_answers, run: rest_answer },
     Target { name: "slurm-words", examples: slurm_phrases, run: slurm_words },

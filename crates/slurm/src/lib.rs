@@ -15,6 +15,7 @@
 //! - [`setup`] prints what a site must install, [`check`] says what is missing there, [`release_all`]
 //!   gives everything back to Slurm.
 //! - [`site`] is which nodes and partitions a site has, from what Slurm prints or from its configuration.
+//! - [`priorities`] is who has which share of it, and what puts jobs before others, from what Slurm prints.
 //! - [`lab`] is a private Slurm on this machine, for tests and demonstrations.
 //!
 //! The crate depends on no other part of Busbar. It takes no decisions.
@@ -29,6 +30,7 @@ pub mod json;
 pub mod lab;
 pub mod listing;
 pub mod model;
+pub mod priorities;
 pub mod program;
 pub mod record;
 pub mod release_all;

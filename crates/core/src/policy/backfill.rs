@@ -17,8 +17,10 @@ use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
 use crate::policy::order::{self, Aged, History, Keyed};
 use crate::policy::{
-    Decision, Order, OrderSpec, OrderedBy, PastJob, Policy, Predictions, Submission, View,
+    BuildContext, Decision, Order, OrderSpec, OrderedBy, PastJob, Policy, Predictions, Submission,
+    View,
 };
+use crate::priority::Standing;
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
 use seats::{Notes, Places};
@@ -525,7 +527,7 @@ impl<C: Chooser> Backfill<C> {
 
 impl OrderSpec {
     /// Backfilling with this order.
-    pub(super) fn backfill<C>(&self, chooser: C) -> Box<dyn Policy>
+    pub(super) fn backfill<C>(&self, chooser: C, context: &BuildContext<'_>) -> Box<dyn Policy>
     where
         C: Chooser + Clone + Send + 'static,
     {
@@ -537,6 +539,7 @@ impl OrderSpec {
                 let history = History::that_predicts(self.predict);
                 Box::new(Backfill::ordered(chooser, Keyed::new(history, ageing)))
             }
+            OrderedBy::Multifactor => Box::new(Backfill::ordered(chooser, context.multifactor())),
         }
     }
 }
@@ -651,7 +654,10 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         decisions: &mut Vec<Decision>,
     ) -> Option<(JobId, Reservation)> {
         let (order, arrived) = (&self.order, view.changes.arrived);
-        let is_head = |head: JobId| arrived.iter().all(|job| order.compare(*job, head).is_gt());
+        let is_head = |head: JobId| match order.moves() {
+            true => order.first(view) == Some(head),
+            false => arrived.iter().all(|job| order.compare(*job, head).is_gt()),
+        };
         let is_steady = !view.changes.machine && room.outlook.is_none();
         let promised = self.promised.filter(|(head, _)| is_steady && is_head(*head));
         room.go_on(view);
@@ -716,6 +722,10 @@ where
 
     fn predictions(&self) -> Option<Predictions> {
         self.order.predictions()
+    }
+
+    fn standings(&mut self) -> Vec<(JobId, Standing)> {
+        self.order.standings()
     }
 
     fn forget(&mut self, job: JobId) -> bool {

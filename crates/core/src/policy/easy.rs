@@ -43,8 +43,8 @@ impl PolicyKind for EasySpec {
         Parameter::of_order().into()
     }
 
-    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
-        self.order.backfill(Nominal)
+    fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+        self.order.backfill(Nominal, context)
     }
 
     fn minds_kinds(&self, _: Freedoms) -> bool {

@@ -105,8 +105,8 @@ impl PolicyKind for EasyPowerSpec {
             allowed.map(|(_, power)| power).max()
         });
         match most {
-            Some(most) => self.order.backfill(Throttled { most }),
-            None => self.order.backfill(Fastest::default()),
+            Some(most) => self.order.backfill(Throttled { most }, context),
+            None => self.order.backfill(Fastest::default(), context),
         }
     }
 

@@ -55,6 +55,7 @@
 use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::belief::Holds;
 use crate::call::{Argument, Call, CallError};
@@ -64,8 +65,9 @@ use crate::machine::Machine;
 use crate::model::{Model, Oversized};
 use crate::policy::Policy;
 use crate::policy::field::{Field, Unfit};
-use crate::policy::order::OrderSpec;
+use crate::policy::order::{Multifactor, OrderSpec};
 use crate::policy::published::Published;
+use crate::priority::Priorities;
 use crate::units::{Share, Span, parse_length};
 
 /// A kind of policy with its parameters.
@@ -216,6 +218,10 @@ pub struct BuildContext<'a> {
     pub machine: Option<&'a Machine>,
     /// What may be done to jobs, where that is said.
     pub freedoms: Option<Freedoms>,
+    /// How priorities are made, where the site says it.
+    pub priorities: Option<&'a Arc<Priorities>>,
+    /// Whether priorities are kept with which jobs started.
+    pub keeps_standings: bool,
 }
 
 /// A run nobody tried before: plain EASY is taken to delay no job at all.
@@ -227,7 +233,18 @@ impl Default for BuildContext<'_> {
             site: None,
             machine: None,
             freedoms: None,
+            priorities: None,
+            keeps_standings: false,
         }
+    }
+}
+
+impl BuildContext<'_> {
+    /// The order by priority.
+    pub(super) fn multifactor(&self) -> Multifactor {
+        let priorities = self.priorities.cloned().unwrap_or_default();
+        let order = Multifactor::of(priorities, self.machine.map(Machine::processors));
+        if self.keeps_standings { order.that_keeps_standings() } else { order }
     }
 }
 

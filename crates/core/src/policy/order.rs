@@ -5,6 +5,8 @@
 //! job count half as much as one that comes then. Since that holds for all waiting jobs alike, their order
 //! never changes while they wait: a place in the queue is found once, and nobody has to sort. And nobody
 //! waits for ever: after a few halving times even the cheapest newcomer stands behind.
+//!
+//! `Multifactor` is the order of a site whose jobs have priorities. There, jobs pass each other while they wait.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,16 +15,19 @@ use std::str::FromStr;
 use crate::call::{Argument, CallError};
 use crate::model::OperatingPoint;
 use crate::policy::{PastJob, Predictions, View};
+use crate::priority::Standing;
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
 
 mod aged;
 mod cost;
 mod history;
+mod multifactor;
 
 pub use aged::Aged;
 pub use cost::{Ageing, Cost};
 pub use history::{History, Predict};
+pub(super) use multifactor::Multifactor;
 
 /// The order in which jobs are looked at.
 pub trait Order {
@@ -48,7 +53,13 @@ pub trait Order {
         false
     }
 
-    /// Where a job stands.
+    /// Whether jobs may pass each other while they wait.
+    #[inline]
+    fn moves(&self) -> bool {
+        false
+    }
+
+    /// Where a job stands; where jobs [move](Order::moves), now.
     fn place(&self, job: JobId) -> Place;
 
     /// Which of two jobs comes first: it is less.
@@ -66,6 +77,11 @@ pub trait Order {
     /// How far off its predictions were so far; see [`Policy::predictions`](super::Policy::predictions).
     fn predictions(&self) -> Option<Predictions> {
         None
+    }
+
+    /// The priorities of jobs that started; see [`Policy::standings`](super::Policy::standings).
+    fn standings(&mut self) -> Vec<(JobId, Standing)> {
+        Vec::new()
     }
 }
 
@@ -220,11 +236,14 @@ pub enum OrderedBy {
     /// What they are expected to take, by what their users' jobs took before, and how long they have
     /// waited.
     History,
+    /// Their priorities at a site, as Slurm's multifactor plugin has them.
+    Multifactor,
 }
 
 impl OrderedBy {
     /// All of them.
-    pub const ALL: [OrderedBy; 3] = [OrderedBy::Fcfs, OrderedBy::Aged, OrderedBy::History];
+    pub const ALL: [OrderedBy; 4] =
+        [OrderedBy::Fcfs, OrderedBy::Aged, OrderedBy::History, OrderedBy::Multifactor];
 }
 
 impl fmt::Display for OrderedBy {
@@ -233,6 +252,7 @@ impl fmt::Display for OrderedBy {
             OrderedBy::Fcfs => "fcfs",
             OrderedBy::Aged => "aged",
             OrderedBy::History => "history",
+            OrderedBy::Multifactor => "multifactor",
         })
     }
 }
@@ -242,7 +262,7 @@ impl FromStr for OrderedBy {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let named = OrderedBy::ALL.into_iter().find(|order| order.to_string() == text);
-        named.ok_or("write fcfs, aged or history")
+        named.ok_or("write fcfs, aged, history or multifactor")
     }
 }
 
@@ -266,7 +286,7 @@ impl OrderSpec {
 
     fn usual_halving(&self) -> Span {
         match self.by {
-            OrderedBy::Fcfs | OrderedBy::Aged => Aged::HALVING,
+            OrderedBy::Fcfs | OrderedBy::Aged | OrderedBy::Multifactor => Aged::HALVING,
             OrderedBy::History => History::HALVING,
         }
     }

@@ -217,7 +217,9 @@ mod tests {
             error("pb-guided(uper=90%)").contains("did you mean 'upper'? it takes lower, upper")
         );
         assert_eq!(error("fcfs(depth=3)"), "policy 'fcfs' has no parameter 'depth'; it takes none");
-        assert!(error("share(order=best)").contains("'best': write fcfs, aged or history"));
+        assert!(
+            error("share(order=best)").contains("'best': write fcfs, aged, history or multifactor")
+        );
         assert!(error("easy(predict=no)").contains("'no': write all, time or off"));
         assert!(error("easy-power(gear=2)").contains("such as 1.7GHz"));
         assert!(error("easy(").contains("closing"), "{}", error("easy("));

@@ -28,6 +28,7 @@ use alike::{Alike, Answer, Known, Requests, Wanted, Wish};
 use crate::job::{Job, Tolerance};
 use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, TimedPoint, Within};
+use crate::policy::slowable::every_candidate;
 use crate::policy::{Ahead, Backfill, Chooser, Order, Room, View};
 use crate::units::{JobId, Span, Watts};
 
@@ -277,6 +278,10 @@ impl Chooser for Configurator {
         after: JobId,
         room: &Room,
     ) -> Option<JobId> {
+        // Those that are alike are kept in an order that stays.
+        if order.moves() {
+            return every_candidate(view, order, after, room);
+        }
         let mut alike = std::mem::take(&mut self.alike);
         let found = alike.first(order.place(after), room, |job, known| match room.is_changing() {
             false => Answer::Requests(self.requests(view, job, room, known)),
@@ -287,7 +292,9 @@ impl Chooser for Configurator {
     }
 
     fn begin<O: Order>(&mut self, view: &View<'_>, order: &O) {
-        self.alike.begin(view, order);
+        if !order.moves() {
+            self.alike.begin(view, order);
+        }
     }
 
     fn left(&mut self, job: JobId) {

@@ -132,9 +132,9 @@ impl PolicyKind for ShareSpec {
     fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
         let allowed = context.freedoms.unwrap_or(Use::Caps.freedoms());
         match self.uses.unwrap_or(Use::most(allowed)) {
-            Use::Caps => self.order.backfill(ByShare::default()),
-            Use::Sizes => self.order.backfill(BySize::new(self.fair)),
-            Use::Recaps => self.recapped(),
+            Use::Caps => self.order.backfill(ByShare::default(), context),
+            Use::Sizes => self.order.backfill(BySize::new(self.fair), context),
+            Use::Recaps => self.recapped(context),
             Use::Resizes => {
                 let learns = self.order.by == OrderedBy::History;
                 let history = learns.then(|| History::that_predicts(self.order.predict));
@@ -165,7 +165,7 @@ impl PolicyKind for ShareSpec {
 
 impl ShareSpec {
     /// Backfilling in its order, with settings that change while jobs run.
-    fn recapped(&self) -> Box<dyn Policy> {
+    fn recapped(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
         let ageing = self.order.ageing();
         match self.order.by {
             OrderedBy::Fcfs => Box::new(Recapped::ordered(Submission)),
@@ -174,6 +174,7 @@ impl ShareSpec {
                 let history = History::that_predicts(self.order.predict);
                 Box::new(Recapped::ordered(Keyed::new(history, ageing)))
             }
+            OrderedBy::Multifactor => Box::new(Recapped::ordered(context.multifactor())),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::policy::{Believe, Level};
+use crate::priority::SiteFile;
 use crate::switching::SwitchOff;
 use crate::units::Share;
 use crate::workload::Workload;
@@ -24,6 +25,8 @@ pub struct Rules {
     pub names: Option<Arc<Names>>,
     /// When idle nodes are switched off, if they are.
     pub switch_off: Option<SwitchOff>,
+    /// Who has which share, and what puts jobs before others, where that is described.
+    pub site: Option<Arc<SiteFile>>,
 }
 
 impl Default for Rules {
@@ -34,6 +37,7 @@ impl Default for Rules {
             guard: Share::percent(0),
             names: None,
             switch_off: None,
+            site: None,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::job::Job;
 use crate::machine::{Cooling, Details, Machine};
 use crate::model::Model;
 use crate::policy::{Accuracy, Believe, Field, PolicySpec, Unfit};
+use crate::priority::{LogNames, Priorities};
 use crate::seats::Seats;
 use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
@@ -60,6 +61,8 @@ pub struct SharedWorld {
     parts: Vec<(Machine, Arc<World>)>,
     /// What jobs ask of nodes there.
     seats: Option<Arc<Seats>>,
+    /// What puts jobs before others, where the site says it.
+    priorities: Option<Arc<Priorities>>,
 }
 
 impl SharedWorld {
@@ -122,12 +125,23 @@ impl SharedWorld {
             // A job keeps its nodes: how it would run on others is not known, and they may be those of other jobs.
             rules.allow = rules.allow & Freedoms::of(&[Freedom::Caps, Freedom::Recaps]);
         }
-        Ok(SharedWorld { world, rules, believe, seed, power, parts, seats })
+        let priorities = rules.site.as_ref().map(|site| {
+            let (queues, partitions) = (workload.queue_names(), workload.partition_names());
+            site.priorities(LogNames { queues, partitions }, &workload.dates())
+        });
+        let priorities = priorities.transpose().map_err(|why| Unsuited::Site(why.to_string()))?;
+        let priorities = priorities.map(Arc::new);
+        Ok(SharedWorld { world, rules, believe, seed, power, parts, seats, priorities })
     }
 
     /// How far off predictions of power are, if that is what policies believe.
     pub fn power_accuracy(&self) -> Option<Accuracy> {
         self.power.as_ref().and_then(|power| power.accuracy)
+    }
+
+    /// What puts jobs before others, where the site says it.
+    pub fn priorities(&self) -> Option<&Arc<Priorities>> {
+        self.priorities.as_ref()
     }
 
     /// How jobs really run.

@@ -38,13 +38,13 @@ type Shortest = [i16; CLASSES];
 
 /// What some jobs ask for at least.
 #[derive(Clone)]
-struct Least {
+pub(super) struct Least {
     shortest: Shortest,
     watts: i16,
 }
 
 impl Least {
-    const NOBODY: Least = Least { shortest: [NOBODY; CLASSES], watts: NOBODY };
+    pub(super) const NOBODY: Least = Least { shortest: [NOBODY; CLASSES], watts: NOBODY };
 
     fn add(&mut self, entry: &Entry) {
         let shortest = &mut self.shortest[entry.class];
@@ -52,7 +52,7 @@ impl Least {
         self.watts = entry.watts.min(self.watts);
     }
 
-    fn add_all(&mut self, others: &Least) {
+    pub(super) fn add_all(&mut self, others: &Least) {
         for (shortest, other) in self.shortest.iter_mut().zip(&others.shortest) {
             *shortest = (*shortest).min(*other);
         }
@@ -81,7 +81,7 @@ pub struct Ordered {
 }
 
 /// A room in codes: what is below these fits.
-struct Limits {
+pub(super) struct Limits {
     /// The ways to use the room.
     ways: Vec<Way>,
     /// For each class, what is below this fits somehow, if the job is as small as the class can be.
@@ -98,7 +98,7 @@ struct Way {
 }
 
 impl Limits {
-    fn new(ways: &[Fit], classes: &SizeClasses) -> Self {
+    pub(super) fn new(ways: &[Fit], classes: &SizeClasses) -> Self {
         let ways = ways.iter().filter(|way| way.free > 0).map(|way| Way {
             free: bound(u64::from(way.free)),
             unreserved: bound(u64::from(way.free.min(way.extra))),
@@ -117,8 +117,13 @@ impl Limits {
         Limits { ways, by_class }
     }
 
+    /// Whether nobody fits.
+    pub(super) fn admit_nobody(&self) -> bool {
+        self.ways.is_empty()
+    }
+
     #[inline]
-    fn may_fit_in(&self, least: &Least) -> bool {
+    pub(super) fn may_fit_in(&self, least: &Least) -> bool {
         // All at once: a loop that ends early is slower than one that can be vectorised.
         let times = least.shortest.iter().zip(&self.by_class);
         times.fold(false, |any, (time, limit)| any | (time < limit))
@@ -258,10 +263,23 @@ impl Ordered {
     /// caller to test.
     pub fn next_fit_of(&self, after: Place, ways: &[Fit]) -> Option<Place> {
         let limits = Limits::new(ways, &self.classes);
-        if limits.ways.is_empty() {
+        if limits.admit_nobody() {
             return None;
         }
+        self.next_within(after, &limits)
+    }
+
+    /// The same for a room in codes.
+    #[inline]
+    pub(super) fn next_within(&self, after: Place, limits: &Limits) -> Option<Place> {
         self.find(Some(after), |least| limits.may_fit_in(least), |entry| limits.may_fit(entry))
+    }
+
+    /// What its jobs ask for at least.
+    pub(super) fn least(&self) -> Least {
+        let mut least = Least::NOBODY;
+        self.groups.iter().for_each(|group| least.add_all(&group.least));
+        least
     }
 
     /// The jobs in order.

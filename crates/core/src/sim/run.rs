@@ -9,6 +9,7 @@ use super::{
 use crate::ledger::Violation;
 use crate::model::Caps;
 use crate::policy::Predictions;
+use crate::priority::Standing;
 use crate::units::{Instant, JobId, Joules, Watts};
 
 /// Violations kept word for word; the rest is counted.
@@ -63,6 +64,8 @@ pub struct Run {
     pub cappings: Vec<Capping>,
     /// How far off the predictions of the policy were, if it makes any.
     pub predictions: Option<Predictions>,
+    /// The priorities with which jobs started, if the policy orders them by priority and was to keep them.
+    pub standings: HashMap<JobId, Standing>,
     /// What it cost and emitted, if that was asked for.
     pub charges: Option<Charges>,
     /// How each feed of the machine was used, where feeds have limits; in the order of
@@ -118,6 +121,7 @@ impl Run {
             totals: HashMap::new(),
             cappings: Vec::new(),
             predictions: None,
+            standings: HashMap::new(),
             charges: None,
             feeds: Vec::new(),
             feed_power: Vec::new(),

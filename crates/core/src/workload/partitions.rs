@@ -25,6 +25,11 @@ impl Partitions {
     pub fn new(of_jobs: Vec<u32>, names: Vec<(u32, String)>) -> Self {
         Partitions { of_jobs, names }
     }
+
+    /// The names that are known, by their numbers.
+    pub(super) fn names(&self) -> &[(u32, String)] {
+        &self.names
+    }
 }
 
 /// What was taken out of a log.

@@ -62,6 +62,9 @@ pub enum Unsuited {
         one of them out"
     )]
     SwitchedBehindFeeds,
+    /// The site's file does not go with the log.
+    #[error("--site: {0}")]
+    Site(String),
     /// There are none.
     #[error("there are no profiles; import or generate some (busbar profile)")]
     NoProfiles,

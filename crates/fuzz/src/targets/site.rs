@@ -5,6 +5,7 @@ use std::path::Path;
 use busbar::budget::{BudgetSpec, Limits, TimeBase};
 use busbar::calendar::{Calendar, Condition, RunDates};
 use busbar::machine::Machine;
+use busbar::priority::{LogNames, SiteFile};
 use busbar::tariff::{parse_carbon, parse_outdoor, parse_price};
 use busbar::units::Instant;
 
@@ -24,6 +25,21 @@ pub(super) fn machine_files() -> Vec<Vec<u8>> {
 
 pub(super) fn machine_file(place: &Place, input: &[u8]) -> String {
     told(Machine::from_file(&place.file("machine.toml", input)))
+}
+
+pub(super) fn priority_files() -> Vec<Vec<u8>> {
+    texts(&[
+        "names = \"names.csv\"\n[priority]\nfair_share = \"classic\"\ndampening = 2\nhalf_life = \"none\"\nreset = \"monthly\"\n",
+        "[priority]\ncalc_period = \"5min\"\nmax_age = \"7d\"\n[priority.weights]\nage = 1000\n[priority.billing]\ncpu = 0.5\n",
+        "[[account]]\nname = \"a\"\nparent = \"b\"\n[[account]]\nname = \"b\"\n[[user]]\nname = \"1\"\naccount = \"a\"\nshares = 3\nusage = 1e6\n",
+        "[[qos]]\nname = \"high\"\npriority = 10\n[[partition]]\nname = \"debug\"\npriority = 1\ntier = 4\n",
+    ])
+}
+
+/// A site's file, and what it means for a log of unknown names.
+pub(super) fn priority_file(place: &Place, input: &[u8]) -> String {
+    let read = SiteFile::read(&place.file("site.toml", input));
+    told(read.and_then(|site| site.priorities(LogNames::default(), &RunDates::unknown())))
 }
 
 pub(super) fn machines() -> Vec<Vec<u8>> {

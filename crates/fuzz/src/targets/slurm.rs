@@ -9,6 +9,7 @@ use busbar::slurm::calls::Reading;
 use busbar::slurm::commands::Commands;
 use busbar::slurm::hosts::HostList;
 use busbar::slurm::json::Answer;
+use busbar::slurm::priorities::Priorities;
 use busbar::slurm::program::Programs;
 use busbar::slurm::record::{Recording, format};
 use busbar::slurm::rest::{Address, Rest};
@@ -86,6 +87,20 @@ pub(super) fn slurm_site(_: &Place, input: &[u8]) -> String {
         reader.read("a description", text)?;
         reader.finish(&[]).map(|_| ())
     })
+}
+
+pub(super) fn slurm_priority_answers() -> Vec<Vec<u8>> {
+    let recorded = files(&[RECORDED], &["configuration.txt", "partitions.txt"]);
+    let tables = [
+        "Cluster|Account|User|Par Name|Share|Priority\nlab|root|||1|\nlab|a||root|4|\nlab|a|al||parent|7\n",
+        "Account|User|RawShares|RawUsage\nroot||0|9\n a||4|9\n  a|al|1|9\n",
+        "Name|Priority|GrpTRES\nnormal|0|\nhigh|50|cpu=8\n",
+    ];
+    [recorded, tables.map(|table| table.as_bytes().to_vec()).to_vec()].concat()
+}
+
+pub(super) fn slurm_priorities(_: &Place, input: &[u8]) -> String {
+    text(input, |text| Priorities::default().read("an answer", text))
 }
 
 pub(super) fn slurm_indices() -> Vec<Vec<u8>> {

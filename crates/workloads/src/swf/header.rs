@@ -40,6 +40,8 @@ pub struct Header {
     pub power_file: Option<String>,
     /// The names of partitions, by their numbers.
     pub partitions: Vec<(u32, String)>,
+    /// The names of queues, by their numbers.
+    pub queues: Vec<(u32, String)>,
     /// Every opening comment as it stands, without its mark: a copy of the log keeps them, since
     /// some archives ask for that.
     pub comments: Vec<String>,
@@ -80,6 +82,8 @@ impl Header {
             keep_text(&mut self.time_zone, value);
         } else if is("Partition") {
             self.partitions.extend(numbered_name(value));
+        } else if is("Queue") {
+            self.queues.extend(numbered_name(value));
         } else if is(POWER_KEY) {
             keep_text(&mut self.power_file, value);
         }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use serde::Serialize;
 
 use super::record::Record;
-use busbar_core::job::{ApplicationId, GroupId, Job, UserId};
+use busbar_core::job::{ApplicationId, Entry, GroupId, Job, UserId};
 use busbar_core::units::{Instant, Span};
 
 /// What became of a log's records. Every record is either usable or skipped for one reason, the
@@ -116,6 +116,7 @@ impl Intake {
             user: positive(record.user).map(UserId),
             group: positive(record.group).map(GroupId),
             application: positive(record.application).map(ApplicationId),
+            entry: Entry::of(record.queue, record.partition),
             ..Job::new(number, Instant::from_secs(submit), size.get(), requested)
         };
         Some((job, Span::from_secs(run_time)))

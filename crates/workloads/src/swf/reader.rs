@@ -83,8 +83,11 @@ impl Jobs {
         let workload = Workload::from_parts(name, jobs, run_times, waits, partitions);
         let processors = header.processors(workload.largest_job());
         let calendar = Calendar::of_header(header.unix_start_time, header.time_zone.as_deref());
-        let workload =
-            workload.on_processors(processors).on_computer(header.computer.clone()).dated(calendar);
+        let workload = workload
+            .on_processors(processors)
+            .on_computer(header.computer.clone())
+            .dated(calendar)
+            .with_queues(header.queues.clone());
         Ok(Log { workload, header, intake })
     }
 }

@@ -171,7 +171,7 @@ impl PolicyKind for PbGuidedSpec {
 
     fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
         let bounds = self.bounds(context.plain_bsld, context.bsld_threshold);
-        self.order.backfill(Guide::new(bounds))
+        self.order.backfill(Guide::new(bounds), context)
     }
 
     fn wants(&self) -> Freedoms {

@@ -107,8 +107,8 @@ impl PolicyKind for RmapSpec {
         Ok(())
     }
 
-    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
-        self.order.backfill(Configurator::of(self.rule))
+    fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+        self.order.backfill(Configurator::of(self.rule), context)
     }
 
     fn wants(&self) -> Freedoms {

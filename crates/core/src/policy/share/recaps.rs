@@ -19,6 +19,7 @@ use crate::model::OperatingPoint;
 use crate::policy::{
     Ahead, Backfill, Chooser, Decision, Order, PastJob, Policy, Predictions, Room, View,
 };
+use crate::priority::Standing;
 use crate::units::{Instant, JobId, Span, Watts};
 
 /// Backfilling with settings that change while jobs run.
@@ -400,6 +401,10 @@ impl<O: Order + Clone + Send + 'static> Policy for Recapped<O> {
 
     fn predictions(&self) -> Option<Predictions> {
         self.backfill.predictions()
+    }
+
+    fn standings(&mut self) -> Vec<(JobId, Standing)> {
+        self.backfill.standings()
     }
 
     fn forget(&mut self, job: JobId) -> bool {

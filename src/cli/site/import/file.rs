@@ -1,0 +1,196 @@
+//! The site file as text, and what Slurm says that has no place in it.
+
+use std::collections::BTreeSet;
+use std::fmt::{Display, Write};
+use std::path::Path;
+
+use crate::slurm::priorities::{Config, Partition, Priorities};
+use crate::units::{Length, Span};
+
+/// The file, and a sentence for each thing that is not in it.
+pub(super) struct SiteText {
+    pub(super) text: String,
+    pub(super) left_out: BTreeSet<String>,
+}
+
+/// Keys of `PriorityFlags` that the file has a counterpart for.
+const KNOWN_FLAGS: [&str; 3] = ["NO_FAIR_TREE", "FAIR_TREE", "ACCRUE_ALWAYS"];
+
+pub(super) fn text(found: &Priorities, names: Option<&Path>) -> SiteText {
+    let mut site = SiteText { text: String::new(), left_out: found.left_out.clone() };
+    site.line("# Accounts, shares and priorities of a site, as Slurm has them: made by 'busbar site import'.");
+    if let Some(name) = names.and_then(Path::file_name) {
+        site.value("names", quoted(&name.to_string_lossy()));
+    }
+    site.priority(&found.config);
+    site.weights(&found.config);
+    site.billing(&found.partitions);
+    site.associations(found);
+    for qos in &found.qos {
+        site.line("\n[[qos]]");
+        site.value("name", quoted(&qos.name));
+        site.value("priority", qos.priority);
+    }
+    for partition in &found.partitions {
+        site.line("\n[[partition]]");
+        site.value("name", quoted(&partition.name));
+        site.value("priority", partition.priority);
+        site.value("tier", partition.tier);
+    }
+    if !found.accounts.is_empty() && !found.knows_parents {
+        site.left_out.insert(
+            "which account is below which, since no answer says it: save 'sacctmgr show assoc tree -P' or 'sshare -a \
+             -l -P'"
+                .to_owned(),
+        );
+    }
+    site
+}
+
+/// A text between quotation marks, as TOML has it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+impl SiteText {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn value(&mut self, key: &str, value: impl Display) {
+        // Writing to a text cannot fail.
+        _ = writeln!(self.text, "{key} = {value}");
+    }
+
+    /// A length of time, if it is said; nothing is written as that.
+    fn length(&mut self, key: &str, config: &Config, of: &str) {
+        let Some(written) = config.get(of) else { return };
+        match config.seconds(of) {
+            Some(0) => self.value(key, "\"none\""),
+            Some(seconds) => {
+                let length = Length(Span::from_millis(seconds.saturating_mul(1000)));
+                self.value(key, quoted(&length.to_string()));
+            }
+            None => {
+                _ = self.left_out.insert(format!("{of} = {written}, which is no length of time"))
+            }
+        }
+    }
+
+    fn priority(&mut self, config: &Config) {
+        let flags = config.get("PriorityFlags").unwrap_or_default();
+        let has = |flag: &str| flags.split(',').any(|known| known.trim() == flag);
+        self.line("\n[priority]");
+        match has("NO_FAIR_TREE") {
+            true => {
+                self.value("fair_share", "\"classic\"");
+                if let Some(dampening) = config.number("FairShareDampeningFactor") {
+                    self.value("dampening", dampening.max(1));
+                }
+            }
+            false => self.value("fair_share", "\"fair-tree\""),
+        }
+        for flag in flags.split(',').map(str::trim).filter(|flag| !flag.is_empty()) {
+            if !KNOWN_FLAGS.contains(&flag) {
+                self.left_out.insert(format!("the flag {flag} of PriorityFlags"));
+            }
+        }
+        self.length("calc_period", config, "PriorityCalcPeriod");
+        self.length("half_life", config, "PriorityDecayHalfLife");
+        self.length("max_age", config, "PriorityMaxAge");
+        let reset = config.get("PriorityUsageResetPeriod").unwrap_or("NONE").to_ascii_lowercase();
+        match reset.as_str() {
+            "none" | "daily" | "weekly" | "monthly" | "quarterly" | "yearly" => {
+                self.value("reset", quoted(&reset));
+            }
+            // Now is before the first job.
+            _ => _ = self.left_out.insert(format!("PriorityUsageResetPeriod = {reset}")),
+        }
+        let favours = config.get("PriorityFavorSmall").unwrap_or("No");
+        self.value("favor_small", favours.eq_ignore_ascii_case("yes"));
+    }
+
+    fn weights(&mut self, config: &Config) {
+        self.line("\n[priority.weights]");
+        for (key, of) in [
+            ("age", "PriorityWeightAge"),
+            ("fair_share", "PriorityWeightFairShare"),
+            ("job_size", "PriorityWeightJobSize"),
+            ("partition", "PriorityWeightPartition"),
+            ("qos", "PriorityWeightQOS"),
+            ("association", "PriorityWeightAssoc"),
+        ] {
+            if let Some(weight) = config.number(of) {
+                self.value(key, weight);
+            }
+        }
+        for written in config.get("PriorityWeightTRES").into_iter().flat_map(|all| all.split(',')) {
+            let (name, weight) = written.split_once('=').unwrap_or((written, ""));
+            match (name.to_ascii_lowercase().as_str(), weight.parse::<u32>()) {
+                ("cpu", Ok(weight)) => self.value("cpus", weight),
+                ("node", Ok(weight)) => self.value("nodes", weight),
+                _ => _ = self.left_out.insert(format!("{written} of PriorityWeightTRES")),
+            }
+        }
+    }
+
+    /// Jobs are charged alike in all partitions.
+    fn billing(&mut self, partitions: &[Partition]) {
+        let mut all = partitions.iter().map(|partition| partition.billing.as_deref());
+        let Some(first) = all.next() else { return };
+        if !all.all(|other| other == first) {
+            self.left_out.insert(
+                "TRESBillingWeights, which differ between partitions: a processor counts as 1"
+                    .to_owned(),
+            );
+            return;
+        }
+        let Some(billing) = first else { return };
+        self.line("\n[priority.billing]");
+        let mut charges = [("cpu", 0.0), ("node", 0.0)];
+        for written in billing.split(',') {
+            let (name, charge) = written.split_once('=').unwrap_or((written, ""));
+            let known = charges.iter_mut().find(|(known, _)| name.eq_ignore_ascii_case(known));
+            match (known, charge.parse::<f64>()) {
+                (Some((_, kept)), Ok(charge)) => *kept = charge,
+                _ => _ = self.left_out.insert(format!("{written} of TRESBillingWeights")),
+            }
+        }
+        charges.iter().for_each(|(key, charge)| self.value(key, format!("{charge:?}")));
+    }
+
+    fn associations(&mut self, found: &Priorities) {
+        let mut with_parent = Vec::new();
+        let mut shares = |site: &mut Self, name: &str, shares: Option<u32>| match shares {
+            Some(shares) => site.value("shares", shares),
+            None => with_parent.push(name.to_owned()),
+        };
+        for account in &found.accounts {
+            self.line("\n[[account]]");
+            self.value("name", quoted(&account.name));
+            if let Some(parent) = &account.parent {
+                self.value("parent", quoted(parent));
+            }
+            shares(self, &account.name, account.shares);
+        }
+        for user in &found.users {
+            self.line("\n[[user]]");
+            self.value("name", quoted(&user.name));
+            self.value("account", quoted(&user.account));
+            shares(self, &user.name, user.shares);
+            if user.priority > 0 {
+                self.value("priority", user.priority);
+            }
+            if user.usage > 0 {
+                self.value("usage", format!("{:?}", user.usage as f64));
+            }
+        }
+        if !with_parent.is_empty() {
+            self.left_out.insert(format!(
+                "Fairshare=parent, which becomes one share, of {}",
+                with_parent.join(", ")
+            ));
+        }
+    }
+}
