@@ -4,7 +4,7 @@
 //! them, and users, who belong to an account each. What jobs hold counts as usage of their association and of
 //! all accounts above it. It is entered once in each period ([`Usage`]), and what was entered counts half as
 //! much after each half-life. From shares and usage comes a factor for each user, from 0 to 1, by one of two
-//! rules ([`Rule`]): Fair Tree ([`ranks`]) or the classic one ([`classic`]). Both are those of Slurm.
+//! rules ([`Rule`]): Fair Tree (`ranks`) or the classic one (`classic`). Both are those of Slurm.
 //!
 //! Usage is a sum in floating-point numbers. Only additions, multiplications and divisions are done with them,
 //! which are rounded in the same way everywhere, and powers of two by `libm`, which is the same code everywhere.

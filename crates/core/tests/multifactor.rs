@@ -70,7 +70,7 @@ impl Plain {
         while end <= last {
             let weight = match self.settings.decay.half_life {
                 None => 1.0,
-                Some(half) => 0.5f64.powf((last - end) as f64 / half.millis() as f64),
+                Some(half) => libm::pow(0.5, (last - end) as f64 / half.millis() as f64),
             };
             for ran in self.ran.values().flatten() {
                 let until = ran.until.unwrap_or(u64::MAX).min(end);
@@ -98,7 +98,7 @@ impl Plain {
             match self.settings.rule {
                 Rule::Classic { dampening } => {
                     let part = if all == 0.0 { 0.0 } else { used[&user] / all };
-                    0.5f64.powf(part * count / f64::from(dampening))
+                    libm::pow(0.5, part * count / f64::from(dampening))
                 }
                 Rule::FairTree => {
                     let before = old.iter().filter(|other| used[other] < used[&user]).count();

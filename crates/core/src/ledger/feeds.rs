@@ -63,7 +63,7 @@ impl Feeding {
     /// That of a machine whose feeds have limits in this budget.
     pub(super) fn of(machine: &Machine, budget: &Budget) -> Option<Box<Self>> {
         let (tree, limits) = (machine.feeds.clone()?, budget.feeds()?.clone());
-        let base: Vec<Watts> = tree.all().iter().map(|feed| feed.idle).collect();
+        let base = machine.idle_of_feeds();
         let held = vec![Watts::ZERO; base.len()];
         Some(Box::new(Feeding {
             tree,

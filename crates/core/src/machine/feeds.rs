@@ -38,7 +38,7 @@ pub struct Feed {
     pub parent: Option<usize>,
     /// How many nodes are below it.
     pub nodes: u32,
-    /// What these draw together when they are idle.
+    /// What these draw together when they are idle, by the machine file or by what is assumed without it.
     pub idle: Watts,
 }
 

@@ -253,6 +253,28 @@ impl Kind {
     }
 }
 
+impl Machine {
+    /// By feed: what its nodes draw together when they are idle.
+    pub(crate) fn idle_of_feeds(&self) -> Vec<Watts> {
+        let Some(tree) = &self.feeds else { return Vec::new() };
+        let mut idle = vec![Watts::ZERO; tree.all().len()];
+        for (place, zone) in tree.zones().iter().enumerate() {
+            let of_zone = match &self.kinds {
+                None => self.node().idle * zone.count(),
+                Some(kinds) => {
+                    let groups = kinds.groups().iter().enumerate();
+                    let idle = |(place, group): (usize, &NodeGroup)| {
+                        kinds.kind_of(place).node().node().idle * zone.count_in(&group.nodes)
+                    };
+                    groups.map(idle).sum()
+                }
+            };
+            tree.above(place).for_each(|feed| idle[feed] += of_zone);
+        }
+        idle
+    }
+}
+
 impl Partitioned {
     /// These partitions as one machine, counted in processors.
     pub(super) fn joined(&self, chosen: &[usize]) -> Result<Machine, MachineError> {

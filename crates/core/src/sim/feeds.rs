@@ -82,13 +82,14 @@ impl FeedMeters {
     /// Those of a machine whose feeds have limits in this budget.
     pub(super) fn of(machine: &Machine, budget: &Budget, now: Instant) -> Option<Box<Self>> {
         let (tree, limits) = (machine.feeds.clone()?, budget.feeds()?.clone());
-        let meters = tree.all().iter().zip(limits.iter()).map(|(feed, limit)| Meter {
-            power: feed.idle,
-            limit: limit.at(now),
-            stranded: Watts::ZERO,
-            so_far: FeedUse { peak: feed.idle, ..FeedUse::default() },
-            sampled: None,
-        });
+        let meters =
+            machine.idle_of_feeds().into_iter().zip(limits.iter()).map(|(idle, limit)| Meter {
+                power: idle,
+                limit: limit.at(now),
+                stranded: Watts::ZERO,
+                so_far: FeedUse { peak: idle, ..FeedUse::default() },
+                sampled: None,
+            });
         let (meters, added) = (meters.collect(), machine.added_power());
         Some(Box::new(FeedMeters { tree, limits, now, added, meters, jobs: BTreeMap::new() }))
     }

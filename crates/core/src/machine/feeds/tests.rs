@@ -110,7 +110,7 @@ fn mistakes_are_named() {
     let partitions = "[[partition]]\nname = 'x'\nnodes = 3\n".to_owned()
         + &feed("a", "limit = '1kW'\nnodes = '1'");
     let found = check_text(&partitions, "m", Path::new("")).unwrap_err();
-    assert!(found[0].why.contains("[[feed]] is given beside [[partition]]"), "{found:?}");
+    assert!(found[0].why.contains("no partition with nodes of its own"), "{found:?}");
 }
 
 #[test]
