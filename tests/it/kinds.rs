@@ -14,7 +14,9 @@ use busbar::workload::{Partitions, Placed, Workload};
 use busbar::world::Repertoire;
 use proptest::prelude::*;
 
-use crate::plain::kinds::{Asked, PlainFeed, PlainKind, PlainPartition, starts};
+use crate::plain::kinds::{
+    Asked, PlainFeed, PlainKind, PlainPartition, conservative_starts, starts,
+};
 
 /// Nodes: how many, what each has, and what each of its processors adds in milliwatts; and the idle power in watts.
 const KINDS: [(PlainKind, u64); 3] = [
@@ -183,6 +185,20 @@ proptest! {
         prop_assert_eq!(by_policy(&asked, limit, limits.as_ref(), "easy"), expected);
     }
 
+    /// The same with a promise to everybody.
+    #[test]
+    fn conservative_starts_whom_a_plain_loop_starts(
+        asked in jobs(),
+        limit in prop_oneof![Just(100_000_000u64), 900_000u64..2_000_000],
+        limits in limits(),
+    ) {
+        let kinds = KINDS.map(|(kind, _)| kind);
+        let feeds = limits.iter().flat_map(feeds).collect::<Vec<_>>();
+        let expected =
+            conservative_starts(&kinds, &partitions(), &feeds, &asked, limit - floor());
+        prop_assert_eq!(by_policy(&asked, limit, limits.as_ref(), "conservative"), expected);
+    }
+
     /// Nobody is given what is not there, under any policy that runs here.
     #[test]
     fn every_policy_stays_within_nodes_and_watts(
@@ -216,7 +232,7 @@ fn others_are_refused() {
     let prepared = PreparedWorkload::new(machine, workload(&[]), true);
     let PreparedWorkload { machine, workload, .. } = &prepared;
     let shared = SharedWorld::new(machine, workload, &repertoire, &Rules::default(), 1).unwrap();
-    for policy in ["conservative", "parm", "share(use=resizes)", "utility"] {
+    for policy in ["parm", "share(use=resizes)", "utility"] {
         let policy: PolicySpec = policy.parse().unwrap();
         let refused = shared.belief(&policy, machine, workload.jobs()).err();
         assert!(refused.is_some(), "{policy}");

@@ -1,4 +1,5 @@
-//! EASY on nodes of several kinds that jobs share and that draw through feeds, as a plain loop over lists of nodes.
+//! EASY and conservative backfilling on nodes of several kinds that jobs share and that draw through feeds, as plain loops over
+//! lists of nodes.
 
 use std::ops::Range;
 
@@ -60,15 +61,8 @@ pub(crate) fn starts(
     asked: &[Asked],
     for_jobs: u64,
 ) -> Vec<Option<u64>> {
-    let sizes = kinds.iter().flat_map(|kind| vec![kind.size; kind.nodes]);
-    let mut free = Free {
-        nodes: sizes.collect(),
-        power: for_jobs,
-        feeds: feeds.iter().map(|feed| (feed.nodes.clone(), feed.for_jobs)).collect(),
-    };
-    let jobs = asked.iter().map(|job| placed(kinds, &partitions[job.partition], job));
-    let can_run = |job: &Placed| free.first_nodes(job, None, |_| true).is_some();
-    let jobs: Vec<Option<Placed>> = jobs.map(|job| job.filter(can_run)).collect();
+    let mut free = Free::all(kinds, feeds, for_jobs);
+    let jobs = all_placed(kinds, partitions, asked, &free);
     let of = |job: usize| jobs[job].as_ref().unwrap();
     let (mut waiting, mut running): (Vec<usize>, Running) = (Vec::new(), Vec::new());
     let mut starts = vec![None; jobs.len()];
@@ -94,6 +88,101 @@ pub(crate) fn starts(
             running.push((job, nodes, now));
         }
     }
+}
+
+/// The same under conservative backfilling.
+pub(crate) fn conservative_starts(
+    kinds: &[PlainKind],
+    partitions: &[PlainPartition],
+    feeds: &[PlainFeed],
+    asked: &[Asked],
+    for_jobs: u64,
+) -> Vec<Option<u64>> {
+    let free = Free::all(kinds, feeds, for_jobs);
+    let jobs = all_placed(kinds, partitions, asked, &free);
+    let of = |job: usize| jobs[job].as_ref().unwrap();
+    // Who waits, when each will start and on which nodes; and the same of those that run.
+    let (mut waiting, mut running): (Vec<Reserved>, Vec<Reserved>) = (Vec::new(), Vec::new());
+    let mut starts = vec![None; jobs.len()];
+    let mut arrivals = (0..jobs.len()).filter(|job| jobs[*job].is_some()).peekable();
+    loop {
+        let ends = running.iter().map(|one| one.start + of(one.job).run);
+        let promised = waiting.iter().map(|one| one.start);
+        let next_arrival = arrivals.peek().map(|job| of(*job).submit);
+        let Some(now) = ends.chain(promised).chain(next_arrival).min() else { return starts };
+        let before = running.len();
+        running.retain(|one| one.start + of(one.job).run > now);
+        if running.len() < before {
+            for place in 0..waiting.len() {
+                let old = waiting.remove(place);
+                let all: Vec<&Reserved> = waiting.iter().chain(&running).collect();
+                let earliest = earliest(&free, &jobs, &all, now, old.job);
+                let is_earlier = earliest.start < old.start;
+                waiting.insert(place, if is_earlier { earliest } else { old });
+            }
+        }
+        while let Some(job) = arrivals.next_if(|job| of(*job).submit == now) {
+            let all: Vec<&Reserved> = waiting.iter().chain(&running).collect();
+            let earliest = earliest(&free, &jobs, &all, now, job);
+            waiting.push(earliest);
+        }
+        for one in waiting.extract_if(.., |one| one.start == now) {
+            starts[one.job] = Some(now);
+            running.push(one);
+        }
+    }
+}
+
+/// A job that is on these nodes from then on.
+struct Reserved {
+    job: usize,
+    start: u64,
+    nodes: Vec<usize>,
+}
+
+/// The earliest place for a job beside those who have one: it tries the present and every end, and looks at all that begins before
+/// it would end itself.
+fn earliest(
+    free: &Free,
+    jobs: &[Option<Placed>],
+    all: &[&Reserved],
+    now: u64,
+    job: usize,
+) -> Reserved {
+    let of = |job: usize| jobs[job].as_ref().unwrap();
+    let this = of(job);
+    let at = |time: u64| {
+        let mut left = free.clone();
+        for one in all {
+            if one.start <= time && time < one.start + of(one.job).limit {
+                left.take(of(one.job), &one.nodes);
+            }
+        }
+        left
+    };
+    let ends = all.iter().map(|one| one.start + of(one.job).limit).filter(|end| *end > now);
+    let mut tried: Vec<u64> = ends.chain([now]).collect();
+    tried.sort_unstable();
+    let place = tried.into_iter().find_map(|start| {
+        let begins = all.iter().map(|one| one.start);
+        let begins = begins.filter(|begin| start < *begin && *begin < start + this.limit);
+        let least = begins.map(at).fold(at(start), |least, other| least.and(&other));
+        Some((start, least.first_nodes(this, None, |_| true)?))
+    });
+    let (start, nodes) = place.expect("at the end of all others it can begin");
+    Reserved { job, start, nodes }
+}
+
+/// What the jobs ask for; nothing for those that cannot run alone.
+fn all_placed(
+    kinds: &[PlainKind],
+    partitions: &[PlainPartition],
+    asked: &[Asked],
+    free: &Free,
+) -> Vec<Option<Placed>> {
+    let jobs = asked.iter().map(|job| placed(kinds, &partitions[job.partition], job));
+    let can_run = |job: &Placed| free.first_nodes(job, None, |_| true).is_some();
+    jobs.map(|job| job.filter(can_run)).collect()
 }
 
 /// What a job asks of the first kind of its partition that has so much; nothing if none has.
@@ -128,6 +217,28 @@ struct Free {
 }
 
 impl Free {
+    /// All there is.
+    fn all(kinds: &[PlainKind], feeds: &[PlainFeed], for_jobs: u64) -> Self {
+        let sizes = kinds.iter().flat_map(|kind| vec![kind.size; kind.nodes]);
+        Free {
+            nodes: sizes.collect(),
+            power: for_jobs,
+            feeds: feeds.iter().map(|feed| (feed.nodes.clone(), feed.for_jobs)).collect(),
+        }
+    }
+
+    /// The less of both.
+    fn and(mut self, other: &Free) -> Self {
+        for (one, other) in self.nodes.iter_mut().zip(&other.nodes) {
+            (0..3).for_each(|what| one[what] = one[what].min(other[what]));
+        }
+        self.power = self.power.min(other.power);
+        for (one, other) in self.feeds.iter_mut().zip(&other.feeds) {
+            one.1 = one.1.min(other.1);
+        }
+        self
+    }
+
     /// The first nodes that have enough left, whose feeds do, and that are good otherwise; if there is enough power, now and then.
     fn first_nodes(
         &self,

@@ -40,13 +40,25 @@ impl FeedRoom {
         self.tree.takes(fed.collect())
     }
 
-    /// Takes out what a job takes on these nodes that begins now.
+    /// Takes out what a job takes on these nodes from then on.
     pub(crate) fn take(&mut self, now: Instant, claim: &Claim, nodes: &[NodeId]) {
         let below = self.below(claim, nodes);
         let (free, unpromised) = (&mut self.free, &mut self.unpromised);
         for free in [Some(free), unpromised.as_mut()].into_iter().flatten() {
             below.iter().for_each(|(feed, part)| free[*feed].take(now, part));
         }
+    }
+
+    /// Gives back what a job takes on these nodes that was to begin then.
+    pub(crate) fn give(&mut self, then: Instant, claim: &Claim, nodes: &[NodeId]) {
+        for (feed, part) in self.below(claim, nodes) {
+            self.free[feed].give(then, then + part.time, part.nodes, part.power);
+        }
+    }
+
+    /// Forgets what is past.
+    pub(crate) fn forget_before(&mut self, now: Instant) {
+        self.free.iter_mut().for_each(|feed| feed.forget_before(now));
     }
 
     /// Keeps what a job needs on these nodes from then on, and nothing else.

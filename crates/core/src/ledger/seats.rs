@@ -60,6 +60,11 @@ impl Seating {
         self.held.get(job.index()).map_or(&[], |nodes| nodes)
     }
 
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> u32 {
+        self.kinds.nodes()
+    }
+
     /// The nodes that a job may have, in order.
     pub fn places(&self, seat: &Seat) -> impl Iterator<Item = Range<u32>> + '_ {
         let groups = self.seats.groups(seat);

@@ -183,7 +183,7 @@ impl Room {
 
     /// Whichever nodes are free.
     #[inline]
-    fn of_machine(view: &View<'_>) -> Self {
+    pub(super) fn of_machine(view: &View<'_>) -> Self {
         Room {
             now: view.now,
             nodes: view.ledger.free_nodes(),

@@ -14,16 +14,20 @@
 //! queue one job that ends early moves hundreds of others, and each of them has to be moved.
 
 use crate::availability::Claim;
-use crate::ledger::Holding;
+use crate::freedom::Freedoms;
+use crate::ledger::{Holding, SeatNodes};
 use crate::policy::{BuildContext, Decision, Policy, PolicyKind, Room, View};
 use crate::units::{Instant, JobId};
 
 mod changing;
 mod openings;
+mod promises;
+mod seated;
 mod steps;
 mod timeline;
 
 use changing::Changing;
+use seated::{Seated, Starting};
 use timeline::Timeline;
 
 /// Conservative backfilling with every job at its nominal operating point.
@@ -55,6 +59,10 @@ impl PolicyKind for ConservativeSpec {
     fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
         Box::new(Conservative::default())
     }
+
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
+    }
 }
 
 /// What is free when.
@@ -64,20 +72,26 @@ enum Plan {
     Steady(Box<Timeline>),
     /// While limits are to come.
     Changing(Box<Changing>),
+    /// On nodes of several kinds, or shared ones.
+    Seated(Box<Seated>),
 }
 
 impl Plan {
     fn of(view: &View<'_>) -> Self {
+        if let Some(seating) = view.ledger.seating() {
+            return Plan::Seated(Box::new(Seated::of(view.ledger, seating)));
+        }
         match view.ledger.limits_to_come().is_empty() {
             true => Plan::Steady(Box::new(Timeline::of(view.ledger))),
             false => Plan::Changing(Box::new(Changing::of(view.ledger))),
         }
     }
 
-    fn advance(&mut self, now: Instant) {
+    fn advance(&mut self, view: &View<'_>) {
         match self {
-            Plan::Steady(timeline) => timeline.advance(now),
-            Plan::Changing(changing) => changing.advance(now),
+            Plan::Steady(timeline) => timeline.advance(view.now),
+            Plan::Changing(changing) => changing.advance(view.now),
+            Plan::Seated(seated) => seated.advance(view.ledger),
         }
     }
 
@@ -86,6 +100,7 @@ impl Plan {
         match self {
             Plan::Steady(timeline) => timeline.release(back),
             Plan::Changing(changing) => changing.release(back, now),
+            Plan::Seated(seated) => seated.release(back, now),
         }
     }
 
@@ -95,6 +110,7 @@ impl Plan {
         match self {
             Plan::Steady(timeline) => timeline.reserve(job, &claim),
             Plan::Changing(changing) => changing.reserve(view, job, &claim),
+            Plan::Seated(seated) => seated.reserve(view, job, &claim),
         }
     }
 
@@ -104,6 +120,7 @@ impl Plan {
         match self {
             Plan::Steady(timeline) => timeline.compress(),
             Plan::Changing(changing) => changing.compress(view),
+            Plan::Seated(seated) => seated.compress(view),
         }
     }
 
@@ -114,7 +131,7 @@ impl Plan {
             Plan::Steady(timeline) => {
                 timeline.waiting() + view.changes.arrived.len() == view.queue.len()
             }
-            Plan::Changing(_) => true,
+            Plan::Changing(_) | Plan::Seated(_) => true,
         }
     }
 
@@ -122,7 +139,8 @@ impl Plan {
     fn due(&mut self, now: Instant, due: &mut Vec<JobId>) -> Option<Instant> {
         match self {
             Plan::Steady(timeline) => timeline.due(due),
-            Plan::Changing(changing) => changing.due(now, due),
+            Plan::Changing(changing) => changing.promises().due(now, due),
+            Plan::Seated(seated) => seated.promises().due(now, due),
         }
     }
 
@@ -131,7 +149,16 @@ impl Plan {
         match self {
             Plan::Steady(timeline) if starts => timeline.start(job),
             Plan::Steady(_) => (),
-            Plan::Changing(changing) => changing.settle(job, starts),
+            Plan::Changing(changing) => changing.promises().settle(job, starts),
+            Plan::Seated(seated) => seated.promises().settle(job, starts),
+        }
+    }
+
+    /// The nodes that are reserved for a job, where that matters.
+    fn nodes_of(&self, job: JobId) -> SeatNodes {
+        match self {
+            Plan::Steady(_) | Plan::Changing(_) => SeatNodes::new(),
+            Plan::Seated(seated) => seated.nodes_of(job),
         }
     }
 }
@@ -143,17 +170,26 @@ impl Conservative {
         self.due.clear();
         let wake = plan.due(view.now, &mut self.due);
         self.due.sort_unstable();
-        let mut room = Room::of(view);
+        let mut room = Room::of_machine(view);
+        let mut starting = Starting::of(view.ledger);
         for &job in &self.due {
-            let point = view.nominal(job);
+            let (point, nodes) = (view.nominal(job), plan.nodes_of(job));
             // If it is not admitted, a job of this instant still holds what the schedule counts as
             // given back; it ends before the clock moves on, and then the policy is asked again.
-            let starts = room.admits(&point);
+            let is_there = |starting: &Starting| starting.has(view.now, job, &point, &nodes);
+            let starts = room.admits(&point) && starting.as_ref().is_none_or(is_there);
             plan.settle(job, starts);
-            if starts {
-                room.take(&point);
-                decisions.push(Decision::Start { job, point });
+            if !starts {
+                continue;
             }
+            room.take(&point);
+            decisions.push(match &mut starting {
+                None => Decision::Start { job, point },
+                Some(starting) => {
+                    starting.take(view.now, job, &point, &nodes);
+                    Decision::StartIn { job, point, nodes: nodes.into_iter().collect() }
+                }
+            });
         }
         decisions.extend(wake.map(Decision::WakeAt));
     }
@@ -172,7 +208,7 @@ impl Policy for Conservative {
                 plan
             }
             Some(mut plan) => {
-                plan.advance(view.now);
+                plan.advance(view);
                 for back in view.changes.released.iter().filter(|back| back.until > view.now) {
                     plan.release(back, view.now);
                 }
