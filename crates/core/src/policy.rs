@@ -42,6 +42,7 @@ pub mod ppartition;
 mod predictions;
 mod published;
 mod registry;
+mod rehearsal;
 #[doc(hidden)]
 pub mod rmap;
 #[doc(hidden)]
@@ -65,7 +66,7 @@ pub use easy_power::{EasyPower, EasyPowerSpec, Fastest};
 #[doc(hidden)]
 pub use external::ExternalSpec;
 pub use fcfs::Fcfs;
-pub use field::{Draws, Field, Unfit};
+pub use field::{Draws, Field, OnKinds, Unfit};
 pub use kind::{BuildContext, Parameter, PolicyError, PolicyKind};
 pub use order::{Order, OrderSpec, OrderedBy, Predict, Submission};
 #[doc(hidden)]

@@ -281,6 +281,42 @@ impl Ledger {
         least
     }
 
+    /// Whether jobs hold no more than the limits in force, of the machine and of its feeds.
+    pub(crate) fn is_within_limits(&self) -> bool {
+        let feeds =
+            self.feeds.iter().flat_map(|feeds| feeds.feeds().map(move |feed| (feeds, feed)));
+        let is_within = |(feeds, feed): (&Box<Feeding>, usize)| {
+            feeds.base[feed] + feeds.held[feed] <= feeds.limits[feed].at(self.now)
+        };
+        self.power() <= self.limit && feeds.into_iter().all(is_within)
+    }
+
+    /// Whether they never will, as far as is known, if nobody else starts.
+    pub(crate) fn stays_within_limits(&self) -> bool {
+        let stays = |limit: &Budget, mut drawn: Watts, held_by: &dyn Fn(&Holding) -> Watts| {
+            let mut from = self.now;
+            for holding in self.running.iter() {
+                if holding.until > from {
+                    if drawn > limit.lowest(from, holding.until) {
+                        return false;
+                    }
+                    from = holding.until;
+                }
+                drawn -= held_by(holding);
+            }
+            true
+        };
+        let of_feeds = |feeds: &Feeding| {
+            feeds.feeds().all(|feed| {
+                let drawn = feeds.base[feed] + feeds.held[feed];
+                stays(&feeds.limits[feed], drawn, &|holding| feeds.held_by(holding.job, feed))
+            })
+        };
+        self.is_within_limits()
+            && stays(&self.budget, self.power(), &|holding| holding.power)
+            && self.feeds.as_deref().is_none_or(of_feeds)
+    }
+
     /// Whether a point can be had for its whole time, from now or from some later time on, if nobody else runs.
     #[inline]
     pub fn fits_alone(&self, job: JobId, point: &OperatingPoint) -> bool {

@@ -213,6 +213,14 @@ impl Room {
         }
     }
 
+    /// Finds out when the job that is asked about will find its nodes, if nobody else starts.
+    #[inline]
+    pub(super) fn look_ahead(&mut self, view: &View<'_>) {
+        if let Some(places) = &mut self.places {
+            places.look_ahead(view);
+        }
+    }
+
     /// Something is new since the turn before, of which it knows something.
     #[inline]
     fn go_on(&mut self, view: &View<'_>) {
@@ -555,6 +563,11 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         &self.chooser
     }
 
+    /// The same, to be changed.
+    pub(super) fn chooser_mut(&mut self) -> &mut C {
+        &mut self.chooser
+    }
+
     /// The order in which it goes through the queue.
     pub(super) fn order_mut(&mut self) -> &mut O {
         &mut self.order
@@ -621,9 +634,7 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
     /// fits at none (nodes are down), nobody can delay it.
     fn reserve(&mut self, view: &View<'_>, room: &mut Room, head: JobId) -> Reservation {
         room.ask_about(head);
-        if let Some(places) = &mut room.places {
-            places.look_ahead(view);
-        }
+        room.look_ahead(view);
         let ahead = Ahead::of(view, room, &self.started);
         let promised = self.chooser.reserve(view, head, &ahead);
         room.promise(view, promised)

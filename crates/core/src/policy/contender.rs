@@ -7,11 +7,11 @@ use std::sync::Arc;
 use crate::belief::fit;
 use crate::belief::{Admission, Belief, Choices, Holds, Knowledge, OnNamed};
 use crate::call::{Call, CallError};
-use crate::freedom::Freedom;
+use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
 use crate::model::{Model, Oversized, Varied};
 use crate::policy::Level;
-use crate::policy::field::{Draws, Field, Unfit};
+use crate::policy::field::{Draws, Field, OnKinds, Unfit};
 use crate::policy::published::MARGIN_OF_MEASUREMENTS;
 use crate::policy::spec::PolicySpec;
 use crate::units::{JobId, Share};
@@ -125,16 +125,23 @@ impl PolicySpec {
             return Err(Unfit::NoPast);
         }
         self.suits(field)?;
-        let freedoms = field.choices.freedoms & self.wants();
+        let mut freedoms = field.choices.freedoms & self.wants();
+        if field.has_feeds && self.minds_feeds(freedoms) {
+            // Which feeds more nodes of a running job would be below is not known beforehand.
+            freedoms = freedoms - Freedoms::of(&[Freedom::Resizes]);
+        }
         if field.has_feeds && !self.minds_feeds(freedoms) {
             return Err(Unfit::Feeds { used: freedoms });
         }
-        if field.has_kinds && !self.minds_kinds(freedoms) {
+        if field.kinds.is_some() && !self.minds_kinds(freedoms) {
             return Err(Unfit::Kinds);
+        }
+        if field.kinds == Some(OnKinds::Shared) {
+            freedoms = freedoms & Freedoms::of(&[Freedom::Drops]);
         }
         let choices = Choices { freedoms, ..field.choices.clone() };
         let world = field.world.clone();
-        let knows = match self.wants().has(Freedom::Nodes) {
+        let knows = match self.knows_nodes(field) {
             true => {
                 let curves = fit::curves(&world, &choices).map_err(Unfit::NoCurves)?;
                 Knows::OnEach { curves: Arc::new(curves), exactly: believe == Believe::Exact }

@@ -24,8 +24,17 @@ pub struct Field<'a> {
     pub draws: Draws,
     /// Whether feeds of the machine have limits.
     pub has_feeds: bool,
-    /// Whether its nodes are of several kinds or shared by jobs.
-    pub has_kinds: bool,
+    /// Where its nodes are of several kinds or shared by jobs: which jobs this is about.
+    pub kinds: Option<OnKinds>,
+}
+
+/// Jobs on nodes of one of several kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnKinds {
+    /// They have whole nodes.
+    Whole,
+    /// They share nodes with others. No cap is theirs alone, so they run as they were asked for.
+    Shared,
 }
 
 impl<'a> Field<'a> {
@@ -43,7 +52,7 @@ impl<'a> Field<'a> {
         };
         let (gearbox, has_feeds) = (&machine.gearbox, machine.feeds.is_some());
         let draws = Draws::ByLaw;
-        Field { world, choices, gearbox, seed, draws, has_feeds, has_kinds: false }
+        Field { world, choices, gearbox, seed, draws, has_feeds, kinds: None }
     }
 }
 
@@ -68,7 +77,7 @@ pub enum Unfit {
     /// It cannot deal with nodes of several kinds.
     #[error(
         "it does not know nodes of several kinds or nodes that jobs share; name one partition whose nodes are not shared \
-        (--partition), or choose fcfs, easy, easy-power, pb-guided, rmap-* or share(use=caps or recaps)"
+        (--partition), or choose a built-in policy"
     )]
     Kinds,
     /// It cannot do here what it was asked to: why, and what to do.

@@ -157,6 +157,11 @@ pub trait PolicyKind: fmt::Debug + Any + Send + Sync {
         false
     }
 
+    /// Whether it tells nodes apart and names those of its jobs. Nodes of a kind are alike where there are several kinds.
+    fn knows_nodes(&self, field: &Field<'_>) -> bool {
+        self.wants().has(Freedom::Nodes) && field.kinds.is_none()
+    }
+
     /// What it was published with, if it may do so much.
     fn believes(&self, _may: Freedoms) -> Published {
         Published::Rated

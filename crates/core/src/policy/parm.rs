@@ -21,9 +21,13 @@
 //! starts, and what is still too much is seen by the meter. If they are too much only for a limit to
 //! come, nobody starts and nothing changes: who is slowed down only stays longer.
 //!
+//! Below feeds, and where jobs ask for certain nodes, the program knows only the sums of the machine. What it chooses is tried
+//! on a copy of the ledger (`admitted`), and solved again without the jobs that find no nodes or no feed.
+//!
 //! What it deliberately does not do: reserve. With α = 0 a job that takes much for little speed-up
 //! may wait forever.
 
+mod admitted;
 mod jobs;
 mod program;
 mod spec;
@@ -32,7 +36,7 @@ mod worth;
 
 pub use spec::{Flexibility, ParmSpec, Window};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::freedom::Freedom;
@@ -41,7 +45,7 @@ use crate::model::pass::Resizing;
 use crate::policy::order::Cost as _;
 use crate::policy::{Decision, PastJob, Policy, Predictions, View};
 use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
-use crate::units::{Instant, JobId, Span, Watts};
+use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
 use jobs::{Offered, Options, Running};
 use program::Program;
@@ -71,6 +75,8 @@ pub struct Parm {
     instance: Instance,
     settled: Option<Settled>,
     steps: u64,
+    /// Waiting jobs for which there are no nodes now, or no feed can take, as was found out in this turn.
+    left_out: BTreeSet<JobId>,
 }
 
 /// What the last program was solved for and came to.
@@ -103,6 +109,7 @@ impl Parm {
             instance: Instance::default(),
             settled: None,
             steps: 0,
+            left_out: BTreeSet::new(),
         }
     }
 
@@ -250,6 +257,9 @@ impl Parm {
         let (room, pause) = self.gather_running(view, others, least, program);
         if least != Least::Any {
             for job in view.queue.iter() {
+                if self.left_out.contains(&job) {
+                    continue;
+                }
                 let options = &self.options[&job];
                 // Who cannot give nodes back does not get more than it asks for.
                 let least = if may_ever_move(&self.spec, options) { least } else { Least::Asked };
@@ -261,13 +271,22 @@ impl Parm {
         match self.spec.window {
             Window::All => {
                 for job in view.queue.iter() {
-                    if let Some(options) = self.options.get(&job) {
+                    if let Some(options) =
+                        self.options.get(&job).filter(|_| !self.left_out.contains(&job))
+                    {
                         program.add(job, 0..options.points.len());
                     }
                 }
             }
             Window::Times(times) => {
-                for job in self.waiting.entering(view, &self.options, &room, times, &self.worth) {
+                for job in self.waiting.entering(
+                    view,
+                    &self.options,
+                    &room,
+                    times,
+                    &self.worth,
+                    &self.left_out,
+                ) {
                     let thrifty = &self.options[&job].thrifty;
                     program.add(job, thrifty.iter().map(|place| *place as usize));
                 }
@@ -386,6 +405,7 @@ impl Parm {
         &mut self,
         view: &View<'_>,
         wanted: &[(JobId, OperatingPoint)],
+        mut nodes: BTreeMap<JobId, Box<[NodeId]>>,
         decisions: &mut Vec<Decision>,
     ) {
         // The running jobs come first, in their order; most of them go on as they are.
@@ -424,7 +444,10 @@ impl Parm {
             if let Some(history) = self.worth.history() {
                 history.goes_on(view, job, &point, point.time);
             }
-            decisions.push(Decision::Start { job, point });
+            decisions.push(match nodes.remove(&job) {
+                None => Decision::Start { job, point },
+                Some(nodes) => Decision::StartIn { job, point, nodes },
+            });
             let options = Options::with(options, point);
             self.running.insert(job, Running::new(options, point, view.now));
         }
@@ -440,8 +463,11 @@ impl Parm {
 
     /// Does what the program says.
     pub(super) fn go_on(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        if admitted::is_asked(view) {
+            return self.go_on_within(view, decisions);
+        }
         let wanted = self.solve(view, Least::Any).unwrap_or_else(|| self.hold_back(view));
-        self.carry_out(view, &wanted, decisions);
+        self.carry_out(view, &wanted, BTreeMap::new(), decisions);
     }
 
     /// The same, if all waiting jobs can start and nobody has to be slower than he asks for, unless he is already. Nobody gets
@@ -454,21 +480,34 @@ impl Parm {
         let asked = self.options.values().map(|options| u64::from(options.asked_nodes));
         let is_half_full = 2 * asked.sum::<u64>() > u64::from(view.ledger.nodes_in_service());
         let least = if is_half_full { Least::Asked } else { Least::AsAsked };
-        let wanted = self.solve(view, least);
+        let wanted = self.solve(view, least).filter(|wanted| {
+            !admitted::is_asked(view) || self.admitted(view, wanted).is_as_wanted(wanted)
+        });
         if let Some(wanted) = &wanted {
-            self.carry_out(view, wanted, decisions);
+            self.carry_out(view, wanted, BTreeMap::new(), decisions);
         }
         wanted.is_some()
     }
 
-    /// Starts these waiting jobs, and changes nobody, whatever the program would say.
+    /// Starts waiting jobs as these decisions say, and changes nobody, whatever the program would say.
     pub(super) fn start(
         &mut self,
         view: &View<'_>,
-        starting: &[(JobId, OperatingPoint)],
+        starting: Vec<Decision>,
         decisions: &mut Vec<Decision>,
     ) {
-        self.carry_out(view, starting, decisions);
+        let (mut starts, mut nodes_of) = (Vec::new(), BTreeMap::new());
+        for decision in starting {
+            match decision {
+                Decision::Start { job, point } => starts.push((job, point)),
+                Decision::StartIn { job, point, nodes } => {
+                    starts.push((job, point));
+                    nodes_of.insert(job, nodes);
+                }
+                _ => (),
+            }
+        }
+        self.carry_out(view, &starts, nodes_of, decisions);
     }
 
     /// Whether the oldest job has waited for so long that it must not be passed any more.

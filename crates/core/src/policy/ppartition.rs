@@ -23,9 +23,12 @@
 //! Where the budget is going to change, the lowest limit to come counts from now on: safe, but
 //! wasteful. If running jobs need more than there is, nobody starts, and all go down to the least.
 //!
+//! Below feeds, and on nodes of several kinds, processors are not told apart, and power is shared among jobs (`by_job`).
+//!
 //! What it deliberately does not do: reserve. A large job may wait forever while smaller ones pass it
 //! (`dispatch=stop` prevents that).
 
+mod by_job;
 mod partition;
 mod spec;
 

@@ -25,6 +25,7 @@ use crate::policy::{
     Submission,
 };
 
+mod below;
 pub mod caps;
 mod ladders;
 pub(crate) mod recaps;
@@ -154,8 +155,12 @@ impl PolicyKind for ShareSpec {
         Published::Pass
     }
 
-    fn minds_kinds(&self, may: Freedoms) -> bool {
-        matches!(self.uses.unwrap_or(Use::most(may)), Use::Caps | Use::Recaps)
+    fn minds_feeds(&self, _: Freedoms) -> bool {
+        true
+    }
+
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
     }
 
     fn order_mut(&mut self) -> Option<&mut OrderSpec> {

@@ -6,6 +6,8 @@
 //! budget feeds at that cap. A job gets as many of those as it asks for, or waits. What a processor
 //! leaves of its cap nobody gets.
 //!
+//! On nodes of several kinds, those of a kind are alike, and it does not matter which are picked (`by_kind`).
+//!
 //! A job that could not start even alone under the largest limit to come is given up: it asks for more
 //! processors than that feeds, or the cap is below what can be set.
 
@@ -22,8 +24,10 @@ use crate::policy::{
 };
 use crate::units::{JobId, Span, Watts};
 
+mod by_kind;
 mod picked;
 
+use by_kind::ByKind;
 use picked::{Alone, Picked};
 
 /// The cap of every processor.
@@ -107,8 +111,15 @@ impl PolicyKind for UniformSpec {
         ]
     }
 
-    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
-        Box::new(Uniform::with(*self))
+    fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+        match context.machine.is_some_and(|machine| machine.kinds.is_some()) {
+            true => Box::new(ByKind::with(*self)),
+            false => Box::new(Uniform::with(*self)),
+        }
+    }
+
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
     }
 
     fn wants(&self) -> Freedoms {
@@ -126,9 +137,12 @@ impl PolicyKind for UniformSpec {
     fn suits(&self, field: &Field<'_>) -> Result<(), Unfit> {
         let lowest = field.choices.levels[0];
         match self.cap {
-            UniformCap::Power(cap) if cap < lowest => Err(Unfit::Here(format!(
-                "a node of this machine cannot be capped below {lowest}; give a higher cap"
-            ))),
+            // Nodes of a kind that cannot be capped so low run under their lowest cap.
+            UniformCap::Power(cap) if cap < lowest && field.kinds.is_none() => {
+                Err(Unfit::Here(format!(
+                    "a node of this machine cannot be capped below {lowest}; give a higher cap"
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
 use crate::machine::{Cooling, Details, Machine};
 use crate::model::Model;
-use crate::policy::{Accuracy, Believe, Field, PolicySpec, Unfit};
+use crate::policy::{Accuracy, Believe, Field, OnKinds, PolicySpec, Unfit};
 use crate::priority::{LogNames, Priorities};
 use crate::seats::Seats;
 use crate::switching::SwitchOff;
@@ -122,8 +122,10 @@ impl SharedWorld {
         let power = KnownPower::of(workload, machine.node_power, believe);
         let mut rules = rules.clone();
         if seats.is_some() {
-            // A job keeps its nodes: how it would run on others is not known, and they may be those of other jobs.
-            rules.allow = rules.allow & Freedoms::of(&[Freedom::Caps, Freedom::Recaps]);
+            // A job keeps the number of its nodes: how it would run on others is not known, and they may be those of other
+            // jobs.
+            use Freedom::{Caps, Drops, Nodes, Recaps};
+            rules.allow = rules.allow & Freedoms::of(&[Caps, Recaps, Nodes, Drops]);
         }
         let priorities = rules.site.as_ref().map(|site| {
             let (queues, partitions) = (workload.queue_names(), workload.partition_names());
@@ -172,19 +174,20 @@ impl SharedWorld {
         jobs: &[Job],
     ) -> Result<Box<dyn Model>, Unfit> {
         let draws = self.power.as_ref().map(|power| power.draws.clone()).unwrap_or_default();
-        let on = |machine: &Machine, world: &Arc<World>, allow: Freedoms| {
-            let field = Field::new(machine, world.clone(), allow, self.seed);
-            let field = Field { draws: draws.clone(), has_kinds: self.seats.is_some(), ..field };
+        let on = |part: &Machine, world: &Arc<World>, kinds: Option<OnKinds>| {
+            let field = Field::new(part, world.clone(), self.rules.allow, self.seed);
+            let has_feeds = machine.feeds.is_some();
+            let field = Field { draws: draws.clone(), kinds, has_feeds, ..field };
             Ok(policy.enter(&field, self.believe)?.belief(jobs))
         };
         let Some(seats) = &self.seats else {
-            return on(machine, &self.world, self.rules.allow);
+            return on(machine, &self.world, None);
         };
-        let each = |allow: Freedoms| {
-            let parts = self.parts.iter();
-            parts.map(|(part, world)| on(part, world, allow)).collect::<Result<Vec<_>, Unfit>>()
+        let each = |kinds: OnKinds| {
+            let parts = self.parts.iter().map(|(part, world)| on(part, world, Some(kinds)));
+            parts.collect::<Result<Vec<_>, Unfit>>()
         };
-        let (whole, shared) = (each(self.rules.allow)?, each(Freedoms::NONE)?);
+        let (whole, shared) = (each(OnKinds::Whole)?, each(OnKinds::Shared)?);
         Ok(Box::new(Joined::new(whole, shared, seats.clone())))
     }
 }

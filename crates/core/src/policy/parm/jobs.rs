@@ -236,6 +236,11 @@ impl Running {
         self.work.time(self.point.time)
     }
 
+    /// The same at another point on as many nodes, beside what is left of a move.
+    pub(super) fn left_at(&self, point: &OperatingPoint, now: Instant) -> Span {
+        self.since.since(now) + self.work.time(point.time)
+    }
+
     /// Whether it may be worth moving to a point, if that takes so long at least and so much is [left](Running::left)
     /// here: one who expands ends sooner, and one who shrinks does not end before the move is over.
     pub(super) fn pays(&self, to: &OperatingPoint, pause: Span, left: Span) -> bool {

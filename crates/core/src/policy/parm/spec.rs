@@ -187,6 +187,14 @@ impl PolicyKind for ParmSpec {
         })
     }
 
+    fn minds_feeds(&self, _: Freedoms) -> bool {
+        true
+    }
+
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
+    }
+
     fn believes(&self, _: Freedoms) -> Published {
         Published::Pass
     }

@@ -107,12 +107,14 @@ impl Waiting {
         room: &Room,
         times: NonZeroU32,
         worth: &Worth,
+        left_out: &BTreeSet<JobId>,
     ) -> Vec<JobId> {
         let times = u64::from(times.get());
         let mut entering = self.smallest(view, all, room, if worth.is_equal() { times } else { 1 });
         if !worth.is_equal() {
             entering.extend(self.weightiest(view, all, room, times, worth));
         }
+        entering.retain(|job| !left_out.contains(job));
         entering.sort_unstable();
         entering.dedup();
         entering

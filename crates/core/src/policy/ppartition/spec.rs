@@ -5,9 +5,11 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::freedom::{Freedom, Freedoms};
+use crate::machine::Machine;
 use crate::policy::ppartition::Ppartition;
+use crate::policy::ppartition::by_job::ByJob;
 use crate::policy::three_queues::Queueing;
-use crate::policy::{BuildContext, Parameter, Policy, PolicyKind, Published};
+use crate::policy::{BuildContext, Field, Parameter, Policy, PolicyKind, Published};
 use crate::units::Share;
 
 /// PPartition with its parameters.
@@ -137,8 +139,24 @@ impl PolicyKind for PpartitionSpec {
         }
     }
 
-    fn build(&self, _: &BuildContext<'_>) -> Box<dyn Policy> {
-        Box::new(Ppartition::with(*self))
+    fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+        let is_by_job = |machine: &Machine| machine.kinds.is_some() || machine.feeds.is_some();
+        match context.machine.is_some_and(is_by_job) {
+            true => Box::new(ByJob::with(*self)),
+            false => Box::new(Ppartition::with(*self)),
+        }
+    }
+
+    fn minds_feeds(&self, _: Freedoms) -> bool {
+        true
+    }
+
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
+    }
+
+    fn knows_nodes(&self, field: &Field<'_>) -> bool {
+        field.kinds.is_none() && !field.has_feeds
     }
 
     fn wants(&self) -> Freedoms {

@@ -25,16 +25,16 @@ use crate::units::{Instant, JobId, Span, Watts};
 /// Backfilling with settings that change while jobs run.
 #[derive(Clone)]
 pub(crate) struct Recapped<O> {
-    backfill: Backfill<AtFloor, O>,
+    pub(super) backfill: Backfill<AtFloor, O>,
     /// By job: its place among those that shared when it last did.
-    sharer_of: Vec<u32>,
+    pub(super) sharer_of: Vec<u32>,
 }
 
 /// Starts jobs at their floor, and counts what running jobs have beyond theirs as free.
 #[derive(Clone, Default)]
-struct AtFloor {
+pub(super) struct AtFloor {
     /// The settings of running jobs that may be changed, under this limit.
-    ladders: Ladders,
+    pub(super) ladders: Ladders,
     limit: Option<Watts>,
     /// Where jobs may start.
     places: Places,
@@ -53,7 +53,7 @@ impl AtFloor {
     }
 
     /// Looks up the settings of those that run, where they are not known.
-    fn look_up(&mut self, view: &View<'_>) {
+    pub(super) fn look_up(&mut self, view: &View<'_>) {
         let limit = lowest(view);
         if self.limit != Some(limit) || view.changes.machine {
             (self.ladders, self.limit) = (Ladders::default(), Some(limit));
@@ -152,24 +152,24 @@ impl Chooser for AtFloor {
 }
 
 /// A job in the sharing out.
-struct Sharer<'a> {
-    job: JobId,
+pub(super) struct Sharer<'a> {
+    pub(super) job: JobId,
     /// What it holds now, and the time of that setting; nothing if it is about to start.
     held: Option<(Holding, Span)>,
     ladder: &'a Ladder,
     /// Which of its settings it is to have.
-    place: usize,
+    pub(super) place: usize,
     /// Whether a step was too much for what was left. Then it cannot have the one after it.
-    is_stuck: bool,
+    pub(super) is_stuck: bool,
 }
 
 impl Sharer<'_> {
-    fn point(&self) -> &OperatingPoint {
+    pub(super) fn point(&self) -> &OperatingPoint {
         self.ladder.setting(self.place)
     }
 
     /// How long it is expected to hold its setting from now on: what is left of its time, at its new speed.
-    fn left(&self, now: Instant) -> Span {
+    pub(super) fn left(&self, now: Instant) -> Span {
         let point = self.point();
         let Some((held, before)) = &self.held else { return point.time };
         let (left, before) = (held.until.since(now).millis(), before.millis().max(1));
@@ -183,7 +183,7 @@ impl Sharer<'_> {
     }
 
     /// The power that it holds now.
-    fn held_power(&self) -> Watts {
+    pub(super) fn held_power(&self) -> Watts {
         self.held.map_or(Watts::ZERO, |(held, _)| held.power)
     }
 }
@@ -199,7 +199,7 @@ fn present_time(view: &View<'_>, holding: &Holding, ladder: &Ladder) -> Span {
 }
 
 /// The jobs that are about to start, each with the settings it may get: none slower than what was admitted.
-fn starting(view: &View<'_>, starts: &[Decision]) -> Vec<(JobId, Ladder)> {
+pub(super) fn starting(view: &View<'_>, starts: &[Decision]) -> Vec<(JobId, Ladder)> {
     let ladder = |decision: &Decision| match decision {
         Decision::Start { job, point } | Decision::StartIn { job, point, .. } => {
             let mut settings = settings(view, *job);
@@ -214,7 +214,7 @@ fn starting(view: &View<'_>, starts: &[Decision]) -> Vec<(JobId, Ladder)> {
 
 /// Those that share: the running jobs that may be changed, and those that are about to start, all at their
 /// floors.
-fn sharers<'a>(
+pub(super) fn sharers<'a>(
     chooser: &'a AtFloor,
     view: &'a View<'_>,
     starting: &'a [(JobId, Ladder)],
@@ -287,12 +287,24 @@ fn share_out<'a>(
 }
 
 /// What a job gets that shared, if that is not what it has.
-struct Granted {
+pub(super) struct Granted {
     job: JobId,
     /// The power that it holds now; nothing if it starts.
     held: Option<Watts>,
     point: OperatingPoint,
     left: Span,
+}
+
+/// What sharers get that have something else, in the order of jobs.
+pub(super) fn granted(sharers: &[Sharer<'_>], now: Instant) -> Vec<Granted> {
+    let becomes = |sharer: &Sharer<'_>| {
+        let (held, point) = (sharer.held.map(|(held, _)| held.power), *sharer.point());
+        let left = || sharer.left(now);
+        (held != Some(point.power)).then(|| Granted { job: sharer.job, held, point, left: left() })
+    };
+    let mut granted: Vec<Granted> = sharers.iter().filter_map(becomes).collect();
+    granted.sort_unstable_by_key(|one| one.job);
+    granted
 }
 
 /// The jobs that are about to start, as they were admitted, with nobody else changed.
@@ -332,24 +344,12 @@ impl<O: Order> Recapped<O> {
         let least = new.iter().map(|climb| climb.more).fold(ladders.least_climb(), Watts::min);
         let spare = spare(backfill.chooser(), view, &sharers);
         share_out(ladders.climbs_with(&new), &mut sharers, sharer_of, least, view.now, spare);
-        let becomes = |sharer: &Sharer<'_>| {
-            let (held, point) = (sharer.held.map(|(held, _)| held.power), *sharer.point());
-            let left = || sharer.left(view.now);
-            (held != Some(point.power)).then(|| Granted {
-                job: sharer.job,
-                held,
-                point,
-                left: left(),
-            })
-        };
-        let mut granted: Vec<Granted> = sharers.iter().filter_map(becomes).collect();
-        granted.sort_unstable_by_key(|one| one.job);
-        granted
+        granted(&sharers, view.now)
     }
 
     /// Writes down what changes: what becomes less, then who starts, then what becomes more. Whoever was to start on
     /// certain nodes does.
-    fn write(
+    pub(super) fn write(
         &mut self,
         view: &View<'_>,
         granted: &[Granted],
@@ -385,6 +385,9 @@ impl<O: Order> Recapped<O> {
 
 impl<O: Order + Clone + Send + 'static> Policy for Recapped<O> {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        if view.ledger.has_feeds() {
+            return self.decide_below_feeds(view, decisions);
+        }
         let mut starts = Vec::new();
         self.backfill.decide(view, &mut starts);
         let granted = self.share(view, &starts);

@@ -14,10 +14,8 @@
 //! left, and there nobody else would ever be served.
 
 use super::sizes::BySize;
-use crate::model::OperatingPoint;
 use crate::policy::calm::is_calm;
 use crate::policy::{Backfill, Decision, Parm, PastJob, Policy, Predictions, View};
-use crate::units::JobId;
 
 /// The program, and what is done without it.
 pub(crate) struct Resized {
@@ -31,14 +29,10 @@ impl Resized {
     }
 
     /// Who starts if the oldest goes first.
-    fn oldest_first(&mut self, view: &View<'_>) -> Vec<(JobId, OperatingPoint)> {
+    fn oldest_first(&mut self, view: &View<'_>) -> Vec<Decision> {
         let mut decisions = Vec::new();
         self.oldest_first.decide(view, &mut decisions);
-        let start = |decision| match decision {
-            Decision::Start { job, point } => Some((job, point)),
-            _ => None,
-        };
-        decisions.into_iter().filter_map(start).collect()
+        decisions
     }
 }
 
@@ -54,7 +48,7 @@ impl Policy for Resized {
             }
             if is_calm || self.program.is_somebody_impatient(view) {
                 let starting = self.oldest_first(view);
-                return self.program.start(view, &starting, decisions);
+                return self.program.start(view, starting, decisions);
             }
         }
         self.program.go_on(view, decisions);

@@ -176,6 +176,7 @@ impl Gangs {
             let view = turn.view;
             let ways = view.model.ways(job, view.job(job));
             let bids = self.rule.bids(view, job, &ways).into_iter();
+            turn.room.ask_about(job);
             let fitting: SmallVec<[Bid; 8]> =
                 bids.filter(|bid| turn.room.admits(&ways[bid.place()].point)).collect();
             let paid = fitting.iter().filter(|bid| turn.allows(&ways, bid.place()));
@@ -184,6 +185,7 @@ impl Gangs {
                     // It waits for energy, and room that is kept would be of no use.
                     return None;
                 }
+                turn.room.look_ahead(view);
                 let ahead = Ahead::of(view, &turn.room, &started);
                 let point = ways[bid::fed(view, job, &ways)].point;
                 let promised = ahead.vacancy(&point).map(|then| (point, then));
@@ -199,12 +201,13 @@ impl Gangs {
         None
     }
 
+    /// Starts the job that was asked about last.
     fn start(&mut self, job: JobId, point: OperatingPoint, turn: &mut Turn<'_, '_>) {
-        turn.room.take(&point);
+        let decision = turn.room.start(job, point);
+        turn.decisions.push(decision);
         if let Some(pace) = &mut turn.pace {
             pace.spend(&point);
         }
-        turn.decisions.push(Decision::Start { job, point });
         self.leave(job);
     }
 
@@ -224,6 +227,7 @@ impl Gangs {
             let Some(longest) = self.waiting.fits_for(&bid, &turn.room) else { continue };
             if self.waiting.has(bid.job) {
                 let fits = bid.time <= longest;
+                turn.room.ask_about(bid.job);
                 let ways = fits.then(|| view.model.ways(bid.job, view.job(bid.job)));
                 let ways = ways.filter(|ways| {
                     turn.room.admits(&ways[bid.place()].point) && turn.allows(ways, bid.place())

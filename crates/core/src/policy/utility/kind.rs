@@ -54,6 +54,10 @@ impl PolicyKind for UtilitySpec {
         Freedoms::of(&[Freedom::Caps, Freedom::Drops])
     }
 
+    fn minds_kinds(&self, _: Freedoms) -> bool {
+        true
+    }
+
     fn suits(&self, _: &Field<'_>) -> Result<(), Unfit> {
         let why = match (self.environment, self.heuristic) {
             (Environment::Queued, _) => {
