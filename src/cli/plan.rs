@@ -27,6 +27,7 @@ use crate::report::{
 use crate::tariff::{Currency, SeriesSpec};
 use crate::workload::parse_places;
 
+mod kinds;
 mod map;
 mod page;
 
@@ -35,6 +36,9 @@ mod page;
 /// It simulates the same jobs with more nodes under the same watts, and with more watts on the same nodes. It prints
 /// both curves, their knees, and a recommendation. Without arguments, it plans for the built-in workload under 60 %
 /// of its machine's maximum power.
+///
+/// On a machine with several kinds of nodes, it tries fewer and more nodes of one kind after the other, and says how
+/// many of each to take.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar plan
@@ -168,7 +172,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut jobs = arguments.experiment()?;
     let profiles = tables::of_experiment(&mut jobs)?;
     let known = CheckedExperiment::new(&jobs, &profiles)?;
-    let machine = known.machine(0, 0).clone().of_one_kind()?;
+    if known.machine(0, 0).kinds.is_some() {
+        return kinds::run(arguments, &jobs, &known, &profiles);
+    }
+    let machine = known.machine(0, 0).clone();
     if machine.variation.is_some() {
         return Err(MachineError::Measured.into());
     }

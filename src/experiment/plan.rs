@@ -87,7 +87,7 @@ impl Question {
     }
 }
 
-fn budget(limit: Watts) -> Named<BudgetSpec> {
+pub(crate) fn budget(limit: Watts) -> Named<BudgetSpec> {
     let value = BudgetSpec::Constant(Allowance::Limited(Limit::Power(limit)));
     Named { value, place: Place::Default }
 }

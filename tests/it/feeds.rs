@@ -55,7 +55,7 @@ fn nodes(text: &str) -> Vec<u32> {
     stretches.flat_map(|(first, last)| first.parse().unwrap()..=last.parse().unwrap()).collect()
 }
 
-/// A job that ran: from when until when, what each of its nodes draws beyond an idle one, and which they are.
+/// A job that ran under one setting: from when until when, what each of its nodes draws beyond an idle one, and which they are.
 struct Ran {
     start: f64,
     end: f64,
@@ -67,12 +67,30 @@ fn ran(folder: &Path) -> Vec<Ran> {
     let placed = rows(&folder.join("nodes.csv"));
     let placed: BTreeMap<&str, Vec<u32>> =
         placed.iter().map(|row| (row[1].as_str(), nodes(&row[2]))).collect();
+    // By job: when it got another setting, and what it draws from then on.
+    let mut changes: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+    if folder.join("changes.csv").exists() {
+        for row in rows(&folder.join("changes.csv")) {
+            let change = (number(&row[0]), number(&row[4]));
+            changes.entry(row[1].clone()).or_default().push(change);
+        }
+    }
     let jobs = rows(&folder.join("jobs.csv"));
-    let jobs = jobs.iter().filter(|row| !row[2].is_empty()).map(|row| {
+    let jobs = jobs.iter().filter(|row| !row[2].is_empty()).flat_map(|row| {
         let nodes = placed[row[0].as_str()].clone();
         assert_eq!(nodes.len(), row[4].parse::<usize>().unwrap(), "job {}", row[0]);
-        let each = number(&row[6]) / nodes.len() as f64;
-        Ran { start: number(&row[2]), end: number(&row[3]), each, nodes }
+        let (start, end) = (number(&row[2]), number(&row[3]));
+        let settings = changes.get(&row[0]).cloned().unwrap_or(vec![(start, number(&row[6]))]);
+        assert_eq!((settings[0].0, settings[settings.len() - 1].1), (start, number(&row[6])));
+        let ends = settings.iter().skip(1).map(|one| one.0).chain([end]).collect::<Vec<f64>>();
+        let each = |power: f64| power / nodes.len() as f64;
+        let ran = settings.iter().zip(ends).map(|((start, power), end)| Ran {
+            start: *start,
+            end,
+            each: each(*power),
+            nodes: nodes.clone(),
+        });
+        ran.collect::<Vec<Ran>>()
     });
     jobs.collect()
 }
@@ -157,6 +175,11 @@ fn every_limit_holds_at_every_time() {
         ("share(use=caps)", "caps"),
         ("share(use=sizes)", "caps,sizes"),
         ("uniform(cap=200W)", "caps,nodes"),
+        ("share(use=recaps)", "all"),
+        ("share(use=resizes)", "all"),
+        ("parm", "all"),
+        ("ppartition", "all"),
+        ("utility", "caps"),
     ] {
         let out = format!("out-{}", policy.replace(['(', ')', '='], "-"));
         let mut arguments = vec![
@@ -263,11 +286,8 @@ fn what_does_not_know_feeds_says_so() {
     fs::write(folder.path().join("m.toml"), MACHINE).unwrap();
     let start = ["--start", "2026-01-05 00:00 Europe/Berlin"];
     for (words, said) in [
-        (&["simulate", "-p", "parm", "--allow", "all"][..], "does not know feeds"),
-        (&["simulate", "-p", "ppartition", "--allow", "all"], "does not know feeds"),
-        (&["simulate", "-p", "share(use=recaps)", "--allow", "all"], "does not know feeds"),
         (
-            &["simulate", "-p", "easy", "--switch-off", "idle for 10min, keep 0 spare"],
+            &["simulate", "-p", "easy", "--switch-off", "idle for 10min, keep 0 spare"][..],
             "machine with feeds",
         ),
         (&["simulate", "-p", "easy", "--enlarge", "10%"], "machine with feeds"),

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use busbar::budget::BudgetSpec;
+use busbar::freedom::Freedoms;
 use busbar::job::Job;
 use busbar::machine::{Machine, check_text};
 use busbar::metrics::energy_totals;
-use busbar::policy::PolicySpec;
+use busbar::policy::{Believe, PolicySpec};
 use busbar::prepared::{PreparedWorkload, Rules, SharedWorld};
 use busbar::sim::State;
 use busbar::units::{Instant, Joules, Span, Watts};
@@ -70,19 +71,23 @@ fn idle(nodes: &[usize]) -> u64 {
     nodes.iter().map(|node| all[*node]).sum()
 }
 
-/// What caps can reach is a milliwatt of each node, so that all applications draw what the nodes do.
-fn machine(limits: Option<&Limits>) -> Machine {
+/// Where there are no caps, what they can reach is a milliwatt of each node, so that all applications draw what the nodes do.
+fn machine(limits: Option<&Limits>, caps: bool) -> Machine {
     let watts = |milliwatts: u64| format!("{}.{:03}W", milliwatts / 1000, milliwatts % 1000);
     let own = OWN.iter().zip(&KINDS).map(|(name, (kind, idle))| {
         let [processors, memory, gpus] = kind.size;
         let busy = idle * 1000 + kind.each * u64::from(processors);
         format!(
             "[[partition]]\nname = '{name}'\nnodes = {}\nprocessors_per_node = {processors}\nmemory = '{memory}MiB'\n\
-             gpus = {gpus}\nshared = true\npower.node = '{}'\npower.idle = '{idle}W'\npower.rest = '{}'\n\
-             caps.levels = ['0.001W']\n",
+             gpus = {gpus}\nshared = true\npower.node = '{}'\npower.idle = '{idle}W'\n{}",
             kind.nodes,
             watts(busy),
-            watts(busy - 1),
+            match caps {
+                true => String::new(),
+                false => {
+                    format!("power.rest = '{}'\ncaps.levels = ['0.001W']\n", watts(busy - 1))
+                }
+            },
         )
     });
     let over = OVER.iter().map(|(name, of, shared)| {
@@ -142,11 +147,24 @@ fn by_policy(
     limits: Option<&Limits>,
     policy: &str,
 ) -> Vec<Option<u64>> {
+    by_policy_where(asked, limit, limits, policy, false)
+}
+
+/// The same, with caps or without.
+fn by_policy_where(
+    asked: &[Asked],
+    limit: u64,
+    limits: Option<&Limits>,
+    policy: &str,
+    caps: bool,
+) -> Vec<Option<u64>> {
     let repertoire = Repertoire::BuiltIn;
-    let machine = repertoire.filled_in(&machine(limits)).unwrap();
+    let machine = repertoire.filled_in(&machine(limits, caps)).unwrap();
     let prepared = PreparedWorkload::new(machine, workload(asked), true);
     let PreparedWorkload { machine, workload, .. } = &prepared;
-    let shared = SharedWorld::new(machine, workload, &repertoire, &Rules::default(), 1).unwrap();
+    let rules =
+        Rules { allow: Freedoms::ALL, believe: caps.then_some(Believe::Exact), ..Rules::default() };
+    let shared = SharedWorld::new(machine, workload, &repertoire, &rules, 1).unwrap();
     let policy: PolicySpec = policy.parse().unwrap();
     let belief = shared.belief(&policy, machine, workload.jobs()).unwrap();
     let limit = Watts::from_milliwatts(limit);
@@ -207,34 +225,43 @@ proptest! {
         limits in limits(),
         policy in prop::sample::select(vec![
             "fcfs", "easy(order=history)", "easy-power", "pb-guided", "rmap-traditional", "rmap-naive",
-            "rmap-adaptive(slowdown=20%)", "share(use=caps)",
+            "rmap-adaptive(slowdown=20%)", "share", "share(use=caps)", "share(use=sizes)",
+            "share(use=recaps, order=aged)", "share(use=resizes)", "parm", "parm(alpha=1)",
+            "ppartition", "ppartition(dispatch=stop)", "uniform(cap=50W)", "uniform(cap=share)",
+            "utility", "utility(heuristic=max-utility)",
         ]),
+        caps in any::<bool>(),
     ) {
-        by_policy(&asked, limit, limits.as_ref(), policy);
-    }
-
-    /// Nor under those that change running jobs, for which there are no feeds.
-    #[test]
-    fn those_that_change_jobs_stay_within_nodes_and_watts(
-        asked in jobs(),
-        limit in 1_300_000u64..2_000_000,
-        policy in prop::sample::select(vec!["share", "share(use=recaps, order=aged)"]),
-    ) {
-        by_policy(&asked, limit, None, policy);
+        by_policy_where(&asked, limit, limits.as_ref(), policy, caps);
     }
 }
 
-/// A policy that does not know such nodes says so.
+/// All of them, by their names: nobody is refused because a machine has two kinds of nodes, or feeds.
 #[test]
-fn others_are_refused() {
-    let repertoire = Repertoire::BuiltIn;
-    let machine = repertoire.filled_in(&machine(None)).unwrap();
-    let prepared = PreparedWorkload::new(machine, workload(&[]), true);
-    let PreparedWorkload { machine, workload, .. } = &prepared;
-    let shared = SharedWorld::new(machine, workload, &repertoire, &Rules::default(), 1).unwrap();
-    for policy in ["parm", "share(use=resizes)", "utility"] {
-        let policy: PolicySpec = policy.parse().unwrap();
-        let refused = shared.belief(&policy, machine, workload.jobs()).err();
-        assert!(refused.is_some(), "{policy}");
+fn every_built_in_policy_runs() {
+    let asked: Vec<Asked> = (0..200)
+        .map(|job: u32| Asked {
+            submit: u64::from(job) * 10,
+            partition: job as usize % 5,
+            processors: 1 + job * 7 % 20,
+            nodes: 0,
+            memory: 0,
+            gpus: 0,
+            run: 50 + u64::from(job * 13 % 300),
+            limit: 400,
+        })
+        .collect();
+    let limits = [300_000, 150_000, 500_000];
+    for policy in PolicySpec::all() {
+        // It needs its program.
+        if policy.name() == "external" {
+            continue;
+        }
+        for limits in [None, Some(&limits)] {
+            let policy = policy.to_string();
+            let started = by_policy_where(&asked, 1_500_000, limits, &policy, true);
+            let started = started.iter().flatten().count();
+            assert!(started > 120, "{policy}: {started}");
+        }
     }
 }

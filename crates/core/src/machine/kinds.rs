@@ -173,6 +173,18 @@ impl Kinds {
         self.groups.get(group).map(|group| group.kind)
     }
 
+    /// The same with so many nodes in a group; those of later groups have other numbers then.
+    fn with_nodes_of(&self, group: usize, nodes: u32) -> Self {
+        let mut next = 0;
+        let groups = self.groups.iter().enumerate().map(|(place, known)| {
+            let count = if place == group { nodes } else { known.nodes.len() as u32 };
+            let first = next;
+            next += count;
+            NodeGroup { nodes: first..next, ..known.clone() }
+        });
+        Kinds { groups: groups.collect(), ..self.clone() }
+    }
+
     /// How many nodes there are.
     pub fn nodes(&self) -> u32 {
         self.groups.last().map_or(0, |last| last.nodes.end)
@@ -254,6 +266,18 @@ impl Kind {
 }
 
 impl Machine {
+    /// The same with so many nodes in one of the [groups](Kinds::groups) of several kinds.
+    #[doc(hidden)]
+    pub fn with_nodes_of(&self, group: usize, nodes: u32) -> Result<Self, MachineError> {
+        let Some(kinds) = &self.kinds else { return self.with_nodes(nodes) };
+        if self.feeds.is_some() {
+            return Err(MachineError::Fed);
+        }
+        let kinds = kinds.with_nodes_of(group, nodes);
+        let processors = u32::try_from(kinds.processors()).unwrap_or(u32::MAX);
+        Machine { nodes: processors, kinds: Some(Arc::new(kinds)), ..self.clone() }.validated()
+    }
+
     /// By feed: what its nodes draw together when they are idle.
     pub(crate) fn idle_of_feeds(&self) -> Vec<Watts> {
         let Some(tree) = &self.feeds else { return Vec::new() };
