@@ -1,5 +1,7 @@
 //! Jobs on nodes of several kinds that they share: EASY beside a plain loop, and all policies within nodes and watts.
 
+use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
 
 use busbar::budget::BudgetSpec;
@@ -14,10 +16,12 @@ use busbar::units::{Instant, Joules, Span, Watts};
 use busbar::workload::{Partitions, Placed, Workload};
 use busbar::world::Repertoire;
 use proptest::prelude::*;
+use serde_json::Value;
 
 use crate::plain::kinds::{
     Asked, PlainFeed, PlainKind, PlainPartition, conservative_starts, starts,
 };
+use crate::program::busbar;
 
 /// Nodes: how many, what each has, and what each of its processors adds in milliwatts; and the idle power in watts.
 const KINDS: [(PlainKind, u64); 3] = [
@@ -264,4 +268,48 @@ fn every_built_in_policy_runs() {
             assert!(started > 120, "{policy}: {started}");
         }
     }
+}
+
+/// A plan sizes each kind by itself: nodes that nobody needs are not taken, and where jobs wait for nodes of a kind, more of that
+/// kind are.
+#[test]
+fn a_plan_sizes_each_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = "processors_per_node = 8\n[power]\nnode = '400W'\nidle = '90W'\n\
+        [[partition]]\nname = 'cpu'\nnodes = 20\n[[partition]]\nname = 'gpu'\nnodes = 2\npower.node = '1000W'\n";
+    fs::write(folder.path().join("site.toml"), machine).unwrap();
+    // Every ten minutes a job of an hour on a node with GPUs, which is three times as much as two nodes can do; and now and then
+    // one on four of the others.
+    let mut log = "; MaxProcs: 176\n; Partition: 1 cpu\n; Partition: 2 gpu\n".to_owned();
+    for job in 0..200 {
+        let (processors, partition) = if job % 10 == 9 { (32, 1) } else { (8, 2) };
+        writeln!(
+            log,
+            "{} {} 0 3600 {processors} -1 -1 {processors} 3600 -1 1 1 1 1 1 {partition} -1 -1",
+            job + 1,
+            job * 600
+        )
+        .unwrap();
+    }
+    fs::write(folder.path().join("log.swf"), log).unwrap();
+    let ask = |budget: &str, more: &[&str]| {
+        let plan =
+            ["plan", "log.swf", "--machine", "site.toml", "--policy", "easy", "--seeds", "1"];
+        busbar(&[&plan[..], &["--budget", budget], more].concat(), folder.path())
+    };
+    let printed = ask("100%", &["--json"]).unwrap();
+    let answer: Value = serde_json::from_str(&printed).unwrap();
+    let [cpu, gpu] = [0, 1].map(|kind| &answer["kinds"][kind]);
+    assert_eq!((&cpu["partition"], &cpu["nodes"]), (&"cpu".into(), &20.into()));
+    assert_eq!(cpu["recommended_nodes"], 10, "half of them are never needed: {cpu}");
+    assert_eq!(gpu["recommended_nodes"], 4, "the most that is tried: {gpu}");
+    let turnaround = |whole: &Value| whole["mean_turnaround_s"].as_f64().unwrap();
+    assert!(turnaround(&answer["recommended"]) < turnaround(&answer["now"]), "{answer}");
+    let text = ask("100%", &[]).unwrap();
+    assert!(text.contains("take 10 of cpu instead of 20, 4 of gpu instead of 2: "), "{text}");
+    let why = ask("100%", &["--map"]).unwrap_err();
+    assert!(why.contains("nodes are of one kind"), "{why}");
+    // Below what idle nodes draw, nothing runs.
+    let why = ask("1kW", &[]).unwrap_err();
+    assert!(why.contains("leaves no power for jobs"), "{why}");
 }

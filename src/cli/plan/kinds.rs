@@ -1,7 +1,8 @@
 //! How many nodes of each kind, on a machine that has several.
 //!
-//! One kind after the other is tried with fewer and with more nodes, the others as they are; then all of them together with the
-//! numbers that are recommended of each.
+//! One kind after the other is tried with fewer and with more nodes, the others as they are. Of each, as many are recommended as
+//! are enough: the fewest with which the mean turnaround is as good as it gets, but for a small share. Then all of them are
+//! tried together with these numbers.
 
 use anyhow::bail;
 use serde::Serialize;
@@ -122,7 +123,7 @@ pub(super) fn run(
             }
         }
         let by_nodes = Curve::through(points);
-        let chosen = by_nodes.recommended().map(|at| by_nodes.points[at].at as u32);
+        let chosen = by_nodes.enough.map(|at| by_nodes.points[at].at as u32);
         let recommended_nodes = chosen.unwrap_or(nodes);
         recommended = recommended.with_nodes_of(place, recommended_nodes)?;
         let partition = group.name.clone();
@@ -198,11 +199,7 @@ fn text(answer: &Answer<'_>) -> String {
                 _ => "○",
             };
             let is_now = point.at == f64::from(kind.nodes);
-            let notes = [
-                (curve.knee == Some(place), "knee"),
-                (curve.enough == Some(place), "enough"),
-                (is_now, "now"),
-            ];
+            let notes = [(curve.enough == Some(place), "enough"), (is_now, "now")];
             let notes: Vec<&str> = notes.iter().filter(|note| note.0).map(|note| note.1).collect();
             vec![
                 mark.to_owned(),

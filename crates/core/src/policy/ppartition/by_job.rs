@@ -147,8 +147,14 @@ impl ByJob {
     ) -> bool {
         let points = points(view, job);
         let (least, most) = (points[0].power, points[points.len() - 1].power);
-        let nodes = u64::from(view.ledger.total_nodes());
-        let share = portion(power, u64::from(points[0].nodes), nodes).clamp(least, most);
+        let (asked, all) = (u64::from(points[0].nodes), u64::from(view.ledger.total_nodes()));
+        let fed = power.milliwatts().saturating_mul(asked) / least.milliwatts().max(1);
+        let share = match self.spec.sharing {
+            Sharing::Paper | Sharing::Gain => portion(power, asked, all),
+            // Of those that the power feeds.
+            Sharing::Busbar => portion(power, asked.min(fed.min(all)), fed.min(all)),
+        };
+        let share = share.clamp(least, most);
         let first = if self.spec.first == First::Uncapped { most } else { share };
         let spare: Watts = members.values().map(Member::spare).sum();
         if free.saturating_add(spare) < least {

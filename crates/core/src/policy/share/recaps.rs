@@ -118,8 +118,10 @@ impl Chooser for AtFloor {
 
     fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.look_up(view);
-        self.may_lower = view.ledger.limits_to_come().is_empty()
-            || spare(self, view, &sharers(self, view, &[])).suffices();
+        // Below feeds, those who can be lowered are lowered already.
+        self.may_lower = !view.ledger.has_feeds()
+            && (view.ledger.limits_to_come().is_empty()
+                || spare(self, view, &sharers(self, view, &[])).suffices());
         self.places.welcome(view);
     }
 
