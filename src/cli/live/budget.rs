@@ -95,9 +95,10 @@ fn feeds(feeds: &[FeedPower]) -> String {
         let share = feed.limit.filter(|limit| *limit > Watts::ZERO);
         let share = share.map(|limit| format!("{:.1} %", drawn.as_f64() * 100.0 / limit.as_f64()));
         let by = feed.set_by_operator.then(|| "set by an operator".to_owned());
-        let next = feed.to_come.first().map(|next| {
-            format!("{} from {} on", limit(next.limit), words::local_time(next.at))
-        });
+        let next = feed
+            .to_come
+            .first()
+            .map(|next| format!("{} from {} on", limit(next.limit), words::local_time(next.at)));
         let notice = feed.notice.as_deref().map(words::visible);
         let remarks: Vec<String> = by.into_iter().chain(next).chain(notice).collect();
         rows.push(vec![

@@ -112,7 +112,9 @@ impl Books {
             (self.limit, self.base) = (power.map(Watts::milliwatts), base.milliwatts());
             return Ok(());
         }
-        if let EventKind::Notice { limit: Some(ScopedLimit { of: Scope::Feed(name), power }), .. } = what
+        if let EventKind::Notice {
+            limit: Some(ScopedLimit { of: Scope::Feed(name), power }), ..
+        } = what
             && let Some(feed) = self.feeds.iter_mut().find(|feed| feed.name == *name)
         {
             feed.limit = power.map(Watts::milliwatts);
@@ -204,7 +206,9 @@ impl Books {
                 Some(before) if drawn <= before => Some(drawn),
                 before => {
                     let name = &feed.name;
-                    return Err(format!("{drawn} mW of {limit} below {name}, before it {before:?}"));
+                    return Err(format!(
+                        "{drawn} mW of {limit} below {name}, before it {before:?}"
+                    ));
                 }
             };
         }

@@ -294,9 +294,7 @@ impl Ledger {
         let holding = Holding { until, job, nodes: point.nodes, power: point.power };
         match &self.seating {
             Some(_) => self.nodes_for(&holding, None).is_ok(),
-            None => {
-                self.feeds.is_none() || self.place(point.nodes, point.power, until).is_ok()
-            }
+            None => self.feeds.is_none() || self.place(point.nodes, point.power, until).is_ok(),
         }
     }
 

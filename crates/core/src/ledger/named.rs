@@ -74,11 +74,13 @@ impl Ledger {
         caps: &Caps,
         left: Span,
     ) -> Result<(), Violation> {
-        let Some(before) = self.caps(job).cloned() else { return Err(Violation::OtherNodes { job }) };
+        let Some(before) = self.caps(job).cloned() else {
+            return Err(Violation::OtherNodes { job });
+        };
         let holding = self.take_back(job)?;
         let mut pairs = before.iter().zip(caps.iter());
-        let is_less = point.power <= holding.power
-            && pairs.all(|(before, after)| after.cap <= before.cap);
+        let is_less =
+            point.power <= holding.power && pairs.all(|(before, after)| after.cap <= before.cap);
         let until = self.until(left);
         let fed = if is_less { Ok(()) } else { self.can_feed(job, caps, point.power, until) };
         self.hold(holding);

@@ -157,10 +157,12 @@ impl ActiveBudget {
     fn no_such_feed(&self, name: &str) -> String {
         let names: Vec<&str> = self.feeds.iter().map(|feed| feed.name.as_str()).collect();
         if names.is_empty() {
-            return "the machine has no feeds; describe them in its machine file ([[feed]])".to_owned();
+            return "the machine has no feeds; describe them in its machine file ([[feed]])"
+                .to_owned();
         }
         let meant = closest(name, names.iter().copied());
-        let meant = meant.map_or_else(|| ".".to_owned(), |meant| format!("; did you mean '{meant}'?"));
+        let meant =
+            meant.map_or_else(|| ".".to_owned(), |meant| format!("; did you mean '{meant}'?"));
         format!("there is no feed '{name}'{meant} The machine has {}", names.join(", "))
     }
 

@@ -11,7 +11,9 @@ use crate::engine::Wait;
 use crate::job::{End, EndReason, Entry, EventKind, JobOutcome, Phase, Program};
 use crate::store::WallTimes;
 use crate::wire::finished::FinishedJob;
-use crate::wire::{FeedPower, JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Private, State};
+use crate::wire::{
+    FeedPower, JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Private, State,
+};
 use busbar_core::budget::Budget;
 use busbar_core::machine::Feed;
 use busbar_core::units::{Instant, Span, Watts};

@@ -531,7 +531,6 @@ impl Controller {
         self.shortages.values().map(String::as_str)
     }
 
-
     /// The run of a job, if the job is running.
     fn run_of(&self, number: u64) -> Option<&Run> {
         self.jobs.get(&number)?.run()

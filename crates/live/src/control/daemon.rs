@@ -458,11 +458,7 @@ impl Daemon {
         let saved = self.store.load()?;
         let done = done(&saved);
         let setup = self.controller.setup().clone();
-        self.budget.restore_override(
-            saved.budget.as_deref(),
-            &saved.part_budgets,
-            &setup.machine,
-        );
+        self.budget.restore_override(saved.budget.as_deref(), &saved.part_budgets, &setup.machine);
         let budget = self.budget.budget(&self.clock);
         self.controller = Controller::new(setup, budget, saved, now)?;
         self.controller.let_engine_choose(self.engine.chooses_nodes());

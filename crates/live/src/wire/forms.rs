@@ -10,7 +10,8 @@ use busbar_core::units::{Instant, Joules, Span, Watts, json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::job::{
-    After, Allotment, ChangeReason, End, EndReason, EventKind, JobOutcome, JobRequest, NodeState, Scope, ScopedLimit,
+    After, Allotment, ChangeReason, End, EndReason, EventKind, JobOutcome, JobRequest, NodeState,
+    Scope, ScopedLimit,
 };
 use busbar_core::ledger::SwitchState;
 

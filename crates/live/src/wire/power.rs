@@ -113,7 +113,12 @@ pub struct FeedPower {
     pub free: Option<Watts>,
     /// The measured power of its nodes that were measured; nothing if none was.
     #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
-    #[serde(rename = "measured_w", with = "json", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "measured_w",
+        with = "json",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     pub measured: Option<Watts>,
     /// Whether an operator has set the limit, rather than the machine file.
     pub set_by_operator: bool,

@@ -253,17 +253,8 @@ impl Controller {
         changed.extend(over);
         let (now, boot) = ((now, wall), None);
         let part_budgets = part_budgets.into_iter().collect();
-        let batch = Batch {
-            submitted,
-            elements,
-            changed,
-            events,
-            nodes,
-            budget,
-            part_budgets,
-            now,
-            boot,
-        };
+        let batch =
+            Batch { submitted, elements, changed, events, nodes, budget, part_budgets, now, boot };
         Turn { batch, acts }
     }
 

@@ -2,7 +2,8 @@
 
 use super::Controller;
 use crate::job::{
-    ArraySpec, Element, EndReason, Entry, EventKind, JobRequest, Owner, Phase, Program, Requester, Scope,
+    ArraySpec, Element, EndReason, Entry, EventKind, JobRequest, Owner, Phase, Program, Requester,
+    Scope,
 };
 use crate::wire::{Refusal, RefusalKind, Submission};
 use busbar_core::units::{Instant, Span};

@@ -36,14 +36,12 @@ pub(in crate::control) enum Limited {
 impl Controller {
     /// Brings the power that running jobs hold within the limit, as far as possible.
     pub(super) fn reduce_power(&mut self, now: Instant) {
-        let mut is_short = false;
         for at in self.scheduler.over() {
-            is_short = true;
             self.reduce_at(now, at);
+            self.must_ask = true;
         }
-        self.must_ask |= is_short;
         // As long as jobs are suspended, power is short.
-        if is_short || !self.scheduler.ledger().has_suspended() {
+        if !self.shortages.is_empty() && !self.scheduler.ledger().has_suspended() {
             let still: BTreeSet<Limited> = self.scheduler.over().into_iter().collect();
             self.shortages.retain(|at, _| still.contains(at));
         }
@@ -77,7 +75,9 @@ impl Controller {
                 break;
             }
         }
-        if is_short(self) && !self.may_still_succeed() {
+        if !is_short(self) {
+            self.shortages.remove(&at);
+        } else if !self.may_still_succeed() {
             self.last_resort(now, at);
         }
     }
@@ -156,9 +156,8 @@ impl Controller {
                 "the youngest jobs are suspended"
             }
             LastResort::Cancel => {
-                let is_ending = |number: &&u64| {
-                    self.run_of(**number).is_some_and(|run| run.ending.is_some())
-                };
+                let is_ending =
+                    |number: &&u64| self.run_of(**number).is_some_and(|run| run.ending.is_some());
                 let ending = self.running.iter().filter(is_ending);
                 let held = |number: u64| self.scheduler.held_at(number, at);
                 let mut leaving: Watts = ending.map(|number| held(*number)).sum();

@@ -215,7 +215,8 @@ impl World {
             tree.feeds_of(NodeId(node)).for_each(|feed| below[feed] += power);
         };
         (0..machine.nodes).for_each(|node| draws(node, machine.node().idle));
-        for (attempt, (power, _)) in self.running.iter().filter(|(_, (_, is_stopped))| !is_stopped) {
+        for (attempt, (power, _)) in self.running.iter().filter(|(_, (_, is_stopped))| !is_stopped)
+        {
             let nodes = &self.on[attempt];
             let each = power.milliwatts().div_ceil(nodes.len() as u64);
             nodes.iter().for_each(|node| draws(*node, Watts::from_milliwatts(each)));

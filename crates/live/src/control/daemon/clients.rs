@@ -162,8 +162,7 @@ impl Daemon {
         }
         let written = (text != "configured").then(|| text.to_owned());
         let machine = &self.controller.setup().machine;
-        let budget =
-            self.budget.set_part_override(&of, written.as_deref(), machine, &self.clock);
+        let budget = self.budget.set_part_override(&of, written.as_deref(), machine, &self.clock);
         let budget = budget.map_err(|message| Refusal { kind: RefusalKind::Malformed, message })?;
         tracing::info!(%of, limit = text, user = peer.user(), "limit set");
         self.controller.set_budget(budget, self.budget.is_overridden());
@@ -213,8 +212,7 @@ impl Daemon {
 
     fn status(&self, now: Instant, wall: answers::Wall<'_>) -> Status {
         let setup = self.controller.setup();
-        let mut notices: Vec<String> =
-            self.controller.shortages().map(str::to_owned).collect();
+        let mut notices: Vec<String> = self.controller.shortages().map(str::to_owned).collect();
         match self.store.is_in_place() {
             Err(error) => notices.push(format!("no job is started or accepted: {error}")),
             Ok(()) if self.unwritten_since.is_some() => {

@@ -102,19 +102,21 @@ fn draft() -> impl Strategy<Value = Snapshot> {
         prop_oneof![Just(Ending::Nothing), Just(Ending::Drop), Just(Ending::Close)],
     )
         .prop_map(
-            |(submitted, changed, events, nodes, budget, parts, (now, wall), boot, ends_with)| Snapshot {
-                submitted,
-                changed,
-                events,
-                nodes,
-                budget,
-                part_budgets: parts
-                    .into_iter()
-                    .map(|(name, budget)| (Scope::Feed(name.to_owned()), budget))
-                    .collect(),
-                now: (Instant::from_millis(now), wall),
-                boot,
-                ends_with,
+            |(submitted, changed, events, nodes, budget, parts, (now, wall), boot, ends_with)| {
+                Snapshot {
+                    submitted,
+                    changed,
+                    events,
+                    nodes,
+                    budget,
+                    part_budgets: parts
+                        .into_iter()
+                        .map(|(name, budget)| (Scope::Feed(name.to_owned()), budget))
+                        .collect(),
+                    now: (Instant::from_millis(now), wall),
+                    boot,
+                    ends_with,
+                }
             },
         )
 }

@@ -61,14 +61,18 @@ fn a_falling_limit_slows_the_jobs_below_it_alone() {
     let mut world = two_racks(on(TWO, "easy-power"));
     set(&mut world, 0, watts(140));
     let acts = world.cycle(at(60));
-    let lowered = |act: &Act| matches!(act, Act::Set { attempt, allotment, before, .. }
-        if attempt.job == 1 && allotment.power < before.allotment.power);
+    let lowered = |act: &Act| {
+        matches!(act, Act::Set { attempt, allotment, before, .. }
+        if attempt.job == 1 && allotment.power < before.allotment.power)
+    };
     assert!(!acts.is_empty() && acts.iter().all(lowered), "{acts:?}");
     let [a, b] = world.below_feeds()[..] else { panic!() };
     assert!(a <= watts(140) && b == watts(200), "{a} and {b}");
-    let said = |kind: &EventKind| matches!(kind, EventKind::Notice { text, limit: Some(limit) }
+    let said = |kind: &EventKind| {
+        matches!(kind, EventKind::Notice { text, limit: Some(limit) }
         if text == "feed 'a' may carry 140W"
-            && *limit == ScopedLimit { of: Scope::Feed("a".to_owned()), power: Some(watts(140)) });
+            && *limit == ScopedLimit { of: Scope::Feed("a".to_owned()), power: Some(watts(140)) })
+    };
     assert!(world.events.iter().any(said), "{:?}", world.events);
     set(&mut world, 0, watts(200));
     world.cycle(at(120));
@@ -121,7 +125,10 @@ fn the_last_resort_may_be_to_wait_for_jobs_below_the_feed() {
     set(&mut world, 0, watts(150));
     assert_eq!(world.cycle(at(10)), []);
     let text = world.controller.shortage_below(0).unwrap().to_owned();
-    assert!(text.contains("50W more than the limit of feed 'a', 150W: no job starts below it"), "{text}");
+    assert!(
+        text.contains("50W more than the limit of feed 'a', 150W: no job starts below it"),
+        "{text}"
+    );
     assert_eq!(world.controller.shortage(), None, "the machine has enough");
     world.end(at(11), first(1), End::Exited(0));
     world.cycle(at(11));
@@ -158,9 +165,9 @@ fn jobs_wait_for_feeds_and_say_so() {
 fn known_limits_are_looked_ahead_at() {
     let setup = on(TWO, "easy");
     let falls = Budget::from_steps(vec![(at(0), watts(200)), (at(100), watts(60))]).unwrap();
-    let mut world =
-        World::new(setup, Budget::unlimited().with_feeds(vec![falls.clone(), falls]));
-    let (long, short) = (world.submit(at(0), submission(1, 200)), world.submit(at(0), submission(1, 90)));
+    let mut world = World::new(setup, Budget::unlimited().with_feeds(vec![falls.clone(), falls]));
+    let (long, short) =
+        (world.submit(at(0), submission(1, 200)), world.submit(at(0), submission(1, 90)));
     world.cycle(at(0));
     assert_eq!(world.state(long, at(0)).0, State::Waiting);
     assert_eq!(world.state(short, at(0)).0, State::Running);

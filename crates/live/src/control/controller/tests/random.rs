@@ -63,8 +63,7 @@ pub(super) fn tell_with(setup: Setup, steps: &[Step]) {
     let scale = if is_profiled { 20 } else { 1 };
     let application = setup.decider.applications().first().cloned();
     let unlimited = feeds::limits(&setup.machine);
-    let mut world =
-        World::new(setup, Budget::constant(watts(400 * scale)).with_feeds(unlimited));
+    let mut world = World::new(setup, Budget::constant(watts(400 * scale)).with_feeds(unlimited));
     let mut now = at(0);
     let mut accepted = 0;
     for step in steps {
