@@ -124,16 +124,23 @@ fn feeds(feeds: &[FeedPower]) -> String {
     fitted(&headings, rows, terminal_width())
 }
 
+/// The feeds right below one, or below none, the last one first.
+fn below<'a>(
+    feeds: &'a [FeedPower],
+    parent: Option<&str>,
+    depth: usize,
+) -> Vec<(usize, &'a FeedPower)> {
+    let found = feeds.iter().rev().filter(|feed| feed.parent.as_deref() == parent);
+    found.map(|feed| (depth, feed)).collect()
+}
+
 /// Feeds, each followed by those below it, and how many are above it.
 fn in_a_tree(feeds: &[FeedPower]) -> Vec<(usize, &FeedPower)> {
-    let below = |parent: Option<&str>| {
-        feeds.iter().filter(move |feed| feed.parent.as_deref() == parent).rev()
-    };
     let mut found = Vec::new();
-    let mut next: Vec<(usize, &FeedPower)> = below(None).map(|feed| (0, feed)).collect();
+    let mut next = below(feeds, None, 0);
     while let Some((depth, feed)) = next.pop() {
         found.push((depth, feed));
-        next.extend(below(Some(&feed.name)).map(|feed| (depth + 1, feed)));
+        next.extend(below(feeds, Some(&feed.name), depth + 1));
     }
     found
 }

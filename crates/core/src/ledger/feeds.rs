@@ -51,11 +51,6 @@ impl BelowFeed {
     pub fn excess(&self) -> Watts {
         (self.base + self.held).saturating_sub(self.limit)
     }
-
-    /// What it could still carry.
-    pub fn free(&self) -> Watts {
-        self.limit.saturating_sub(self.base + self.held)
-    }
 }
 
 /// What a job holds in a zone.

@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use super::limited::Limited;
 use super::scheduler::{Effect, Scheduler};
 use super::setup::Setup;
 use crate::job::{
@@ -42,7 +43,6 @@ pub(super) use memory::Memory;
 use outcome::Unwritten;
 pub use outcome::{Act, Turn};
 use recovery::Failure;
-pub(super) use shortage::Limited;
 
 /// How long the policy waits for jobs to end that have just been asked to because of their time
 /// limit.

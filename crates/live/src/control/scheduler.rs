@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::controller::Limited;
+use super::limited::Limited;
 use super::setup::Setup;
 use crate::job::{Allotment, Run};
 use busbar_core::budget::Budget;

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::{Act, Controller};
+use crate::control::limited::Limited;
 use crate::control::scheduler::{Alternative, Effect};
 use crate::control::setup::LastResort;
 use crate::engine::Signal;
@@ -22,15 +23,6 @@ struct Saving {
     saved: Watts,
     /// Lost speed, in nodes, for each milliwatt saved.
     loss: f64,
-}
-
-/// What has a limit that running jobs may hold more than.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::control) enum Limited {
-    /// A feed, by its number.
-    Feed(usize),
-    /// The machine.
-    Machine,
 }
 
 impl Controller {
