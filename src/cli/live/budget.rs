@@ -195,6 +195,33 @@ mod tests {
     }
 
     #[test]
+    fn feeds_stand_below_the_ones_above_them() {
+        let feed = |name: &str, parent: Option<&str>| FeedPower {
+            name: name.to_owned(),
+            parent: parent.map(str::to_owned),
+            nodes: 2,
+            limit: Some(Watts::from_watts(200)),
+            base: Watts::from_watts(40),
+            held: Watts::from_watts(110),
+            free: Some(Watts::from_watts(50)),
+            measured: None,
+            set_by_operator: name == "b",
+            to_come: Vec::new(),
+            notice: None,
+        };
+        let all = [feed("a", None), feed("b", None), feed("a2", Some("a")), feed("a1", Some("a"))];
+        let tree: Vec<_> =
+            in_a_tree(&all).into_iter().map(|(depth, feed)| (depth, feed.name.as_str())).collect();
+        assert_eq!(tree, [(0, "a"), (1, "a2"), (1, "a1"), (0, "b")]);
+        let text = feeds(&all);
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = text.lines().map(words).collect();
+        assert_eq!(lines[0], "FEED NODES LIMIT IN USE FREE USED REMARK");
+        assert_eq!(lines[1], "a 2 200.0 W 150.0 W 50.0 W 75.0 %");
+        assert_eq!(lines[4], "b 2 200.0 W 150.0 W 50.0 W 75.0 % set by an operator");
+    }
+
+    #[test]
     fn what_is_no_budget_says_what_is() {
         assert_eq!(meant("configured").unwrap(), "configured");
         assert_eq!(meant("5kW").unwrap(), "5kW");
