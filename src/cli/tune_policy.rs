@@ -232,8 +232,9 @@ impl Arguments {
         }
         let reader = Reader::open(&state)?;
         let setup = &resolved.setup;
-        let mut budget = ActiveBudget::new(resolved.schedule);
-        budget.restore_override(reader.load()?.budget.as_deref(), &setup.machine);
+        let mut budget = ActiveBudget::new(resolved.schedule, &setup.machine);
+        let saved = reader.load()?;
+        budget.restore_override(saved.budget.as_deref(), &saved.part_budgets, &setup.machine);
         let past = replayed_past(setup, &budget, reader.finished(self.last)?);
         let said = Machine::from_text(&config.machine)?;
         let rules = self.rules.rules(&past.repertoire.names(&said))?;

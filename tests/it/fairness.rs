@@ -50,7 +50,10 @@ impl Site {
             reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
         let schedule = ScheduleSpec::Always(Allowance::Unlimited);
-        let feed = ActiveBudget::new(schedule.resolve(&setup.machine, &TimeZone::UTC).unwrap());
+        let feed = ActiveBudget::new(
+            schedule.resolve(&setup.machine, &TimeZone::UTC).unwrap(),
+            &setup.machine,
+        );
         let runs_on = AtOnce::boxed(engine.clone());
         let daemon = Daemon::begin(setup, feed, store, runs_on, rules, clock).unwrap();
         Site { daemon, engine }

@@ -133,7 +133,7 @@ impl Told {
                     assert!(outcome.succeeded(), "job {job}: {outcome:?}");
                     told.ends.push((*job, outcome.end));
                 }
-                EventKind::Notice { text } => panic!("{text}"),
+                EventKind::Notice { text, .. } => panic!("{text}"),
                 _ => (),
             }
         }

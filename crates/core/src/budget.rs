@@ -200,13 +200,13 @@ impl Budget {
     }
 
     /// The same, with what each feed of the machine may carry; none if it has no feeds.
-    pub(crate) fn with_feeds(self, feeds: Vec<Budget>) -> Self {
+    pub fn with_feeds(self, feeds: Vec<Budget>) -> Self {
         let feeds = (!feeds.is_empty()).then(|| feeds.into());
         Budget { feeds, ..self }
     }
 
     /// What each feed of the machine may carry, in the order of [`Feeds::all`](crate::machine::Feeds::all).
-    pub(crate) fn feeds(&self) -> Option<&Arc<[Budget]>> {
+    pub fn feeds(&self) -> Option<&Arc<[Budget]>> {
         self.feeds.as_ref()
     }
 

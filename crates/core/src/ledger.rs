@@ -28,6 +28,7 @@ mod tests;
 mod violation;
 
 pub use energy::EnergyAccount;
+pub use feeds::BelowFeed;
 use feeds::Feeding;
 pub(crate) use live::FoundOn;
 use placement::Placement;
@@ -296,7 +297,9 @@ impl Ledger {
     #[inline]
     pub(crate) fn release(&mut self, job: JobId) -> Result<Holding, Violation> {
         let holding = self.take_back(job)?;
-        self.suspended.remove(&job);
+        if let Some(power) = self.suspended.remove(&job) {
+            self.keep(job, power, false);
+        }
         if let Some(placement) = &mut self.placement {
             placement.give(job);
         }

@@ -14,6 +14,7 @@ pub mod controller;
 pub mod daemon;
 pub mod decider;
 pub mod forecast;
+mod limited;
 mod lookups;
 pub mod past;
 pub mod schedule;

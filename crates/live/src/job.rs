@@ -20,6 +20,7 @@ mod node;
 mod outcome;
 pub(crate) mod requester;
 mod run;
+mod scope;
 
 pub use allotment::{Allotment, Attempt, End};
 pub use array::{ArraySpec, Element};
@@ -28,6 +29,7 @@ pub use node::NodeState;
 pub use outcome::{EndReason, JobOutcome};
 pub use requester::{Owner, Requester};
 pub use run::{Ending, Previous, Run};
+pub use scope::{Scope, ScopedLimit};
 
 /// The resources and conditions that a job asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

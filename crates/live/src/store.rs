@@ -12,6 +12,7 @@
 //! | `program` | the program of a job; for an array, that of its first element only | `job`, `program` as JSON |
 //! | `dependency` | a job that another one waits for, or whose program it shares | `job`, `needs` |
 //! | `node` | a node that is not on | `node`, `state` (`stopping`, `off`, `starting`) |
+//! | `part_budget` | a limit that an operator has set of a part of the machine | `kind` (`feed`), `name`, `budget` as it was written |
 //! | `usage` | what jobs took that ended on a day | `day`, `user`, `account`, and sums: `jobs`, `node_ms`, predicted energy, and that of jobs that were measured |
 //! | `event` | a line of the history | `line`, `at_ms`, `wall_ms`, `job` if it is about one, `event` as JSON |
 //!
@@ -27,7 +28,7 @@
 //! - Names in JSON never change: a Rust name that changes gets a `#[serde(rename)]`. Anything else, such
 //!   as a field with another meaning, needs a step in `upgrade` that rewrites the rows.
 //!
-//! Version 2 has the table `node`, version 3 the table `usage`. `tests/form-1.db.gz` is a file of version 1. A test opens it, and checks that its JSON is read and
+//! Version 2 has the table `node`, version 3 the table `usage`, version 4 the table `part_budget`. `tests/form-1.db.gz` is a file of version 1. A test opens it, and checks that its JSON is read and
 //! written again without a change.
 //!
 //! # Damage
@@ -44,11 +45,12 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::job::{Entry, Event, Program};
+use super::job::{Entry, Event, Program, Scope};
 use busbar_core::ledger::SwitchState;
 use busbar_core::units::Instant;
 use busbar_trust::{Setting, TrustedFolder};
 
+mod budgets;
 mod connection;
 mod error;
 mod file;
@@ -110,6 +112,8 @@ pub struct Batch {
     pub(crate) nodes: Vec<(u32, Option<SwitchState>)>,
     /// The budget as an operator wrote it; `Some(None)` if the configured one applies again.
     pub(crate) budget: Option<Option<String>>,
+    /// The same of parts of the machine.
+    pub(crate) part_budgets: Vec<(Scope, Option<String>)>,
     /// The time by the daemon's clock, and by the wall clock in milliseconds since 1970.
     pub(crate) now: (Instant, i64),
     /// The boot that the daemon's clock counts from; unchanged if `None`.
@@ -131,6 +135,8 @@ pub struct Saved {
     pub nodes: BTreeMap<u32, SwitchState>,
     /// The budget that an operator has set.
     pub budget: Option<String>,
+    /// Those that operators have set of parts of the machine.
+    pub part_budgets: BTreeMap<Scope, String>,
     /// When the last batch was written, by all clocks.
     pub last: Option<Stamp>,
     /// The last jobs that are over, in the order of their ends: a policy may learn from them.

@@ -11,13 +11,15 @@
 //!
 //! The protocol has a version, [`PROTOCOL`], which `busbar status --json` shows. Within a major version,
 //! requests and answers only gain fields, and these have defaults; so a missing field is not an error.
-//! Anything else raises the major version.
+//! There may be new requests, which an older daemon refuses. Anything else raises the major version.
 //!
 //! - Answers: a client ignores fields that it does not know.
 //! - Requests state their version: `{"protocol": "2.0", "show": {"job": 7}}`. A request of another major version is
 //!   refused, with what to update; one that states none is of version 1.0, whose clients did not have to. A field that
 //!   the daemon does not know is refused, because it may be a misspelt one, unless the client's minor version is newer than the
 //!   daemon's: then it is ignored.
+//!
+//! Version 2.1 has the request `limit`, and `feeds` in the answer about the budget.
 //!
 //! Version 1 had milliwatts, milliseconds, microjoules and millionths, and keys without units.
 
@@ -42,7 +44,7 @@ pub use history::HistoryLine;
 pub use jobs::{Answer, ArrayDetails, JobDetails, JobLine, Private, State};
 pub use message::{Answers, ClientGone, Message, ReplyTo, Waiting, answers};
 pub use object::Object;
-pub use power::{LimitFrom, MeasuredPower, NodeLine, PowerFrom, PowerState};
+pub use power::{FeedPower, LimitFrom, MeasuredPower, NodeLine, PowerFrom, PowerState};
 pub use refusal::{Refusal, RefusalKind};
 pub use reply::Reply;
 pub use request::{Request, Sent, Submission};

@@ -75,6 +75,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(jobs::hold))
         .routes(routes!(jobs::release))
         .routes(routes!(budget::show, budget::set, budget::reset))
+        .routes(routes!(budget::set_feed, budget::reset_feed))
         .routes(routes!(budget::power))
         .routes(routes!(history::events::history))
         .routes(routes!(history::jobs::finished))

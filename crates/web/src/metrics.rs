@@ -10,7 +10,7 @@ use std::time::Duration;
 use busbar_core::units::Watts;
 use busbar_live::control::answers;
 use busbar_live::job::{ChangeReason, Event, EventKind, JobOutcome, NodeState};
-use busbar_live::wire::{CycleTimes, NodeLine, PowerState, State, Status};
+use busbar_live::wire::{CycleTimes, FeedPower, NodeLine, PowerState, State, Status};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -206,6 +206,7 @@ fn describe_power(registry: &mut Registry, power: &PowerState) {
     if let Some(free) = power.free {
         amount(registry, "free_power", "Power left for further jobs", in_watts(), watts(free));
     }
+    describe_feeds(registry, &power.feeds);
     let Some(measured) = &power.measured else { return };
     let family = Family::<Label, Amount>::default();
     family
@@ -220,6 +221,29 @@ fn describe_power(registry: &mut Registry, power: &PowerState) {
     let count = Gauge::<i64>::default();
     count.set(measured.nodes.into());
     registry.register("measured_nodes", "Nodes whose power is known", count);
+}
+
+fn describe_feeds(registry: &mut Registry, feeds: &[FeedPower]) {
+    if feeds.is_empty() {
+        return;
+    }
+    let family = Family::<Label, Amount>::default;
+    let (limits, counted, measured) = (family(), family(), family());
+    for feed in feeds {
+        let label = [("feed", feed.name.clone())];
+        counted.get_or_create(&label).set(watts(feed.base + feed.held));
+        if let Some(limit) = feed.limit {
+            limits.get_or_create(&label).set(watts(limit));
+        }
+        if let Some(power) = feed.measured {
+            measured.get_or_create(&label).set(watts(power));
+        }
+    }
+    let help = "Power that counts against the limit of a feed: that of its idle nodes, and what jobs hold on them";
+    registry.register_with_unit("feed_counted_power", help, in_watts(), counted);
+    registry.register_with_unit("feed_limit", "The limit of a feed in force", in_watts(), limits);
+    let help = "Power of the nodes below a feed that have meters";
+    registry.register_with_unit("feed_measured_power", help, in_watts(), measured);
 }
 
 fn describe_nodes(registry: &mut Registry, nodes: &[NodeLine]) {

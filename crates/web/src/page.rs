@@ -21,6 +21,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("page/power.js"),
     include_str!("page/jobs.js"),
     include_str!("page/nodes.js"),
+    include_str!("page/feeds.js"),
     include_str!("page/budget.js"),
     include_str!("page/submit.js"),
     include_str!("page/whatif.js"),

@@ -369,6 +369,7 @@ mod tests {
             notice: None,
             emulated: true,
             measured,
+            feeds: Vec::new(),
         }
     }
 

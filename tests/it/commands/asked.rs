@@ -3,7 +3,7 @@
 use std::process::{Child, Stdio};
 use std::sync::Mutex;
 
-use busbar::live::job::{After, JobRequest};
+use busbar::live::job::{After, JobRequest, Scope};
 use busbar::live::server::socket::Limits;
 use busbar::live::wire::finished::{Finished, FinishedQuery};
 use busbar::live::wire::{BudgetChange, ForecastRequest, Reply, Request, State};
@@ -133,6 +133,9 @@ fn what_is_typed_is_what_is_asked() {
 
     daemon.prints(&["budget", "configured"]);
     assert_eq!(daemon.last(), Request::Budget { set: Some("configured".to_owned()) });
+    daemon.prints(&["budget", "--feed", "row2", "300kW"]);
+    let (of, to) = (Scope::Feed("row2".to_owned()), "300kW".to_owned());
+    assert_eq!(daemon.last(), Request::Limit { of, to });
     daemon.prints(&["history", "--job", "7", "-n", "3"]);
     assert_eq!(daemon.last(), Request::History { job: Some(7), after: None, limit: Some(3) });
     let change = |after, limit: &str| BudgetChange {

@@ -217,6 +217,7 @@ fn power() -> PowerState {
         notice: None,
         emulated: true,
         measured: None,
+        feeds: Vec::new(),
     }
 }
 
@@ -391,7 +392,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             let held = |number| node(number, Some(7), Some(watts(100)));
             Reply::Nodes(vec![held(0), held(1), node(2, None, None), node(3, None, None), held(4)])
         }
-        Request::Budget { .. } => Reply::Budget(power()),
+        Request::Budget { .. } | Request::Limit { .. } => Reply::Budget(power()),
         Request::History { .. } => Reply::History(history()),
         Request::Finished(query) => Reply::Finished(finished(query)),
         Request::Usage(query) => Reply::Usage(usage(query.by)),

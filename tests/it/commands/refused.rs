@@ -23,7 +23,7 @@ fn another_version_of_the_protocol_is_named() {
         asked
     });
     let (code, said) = daemon.fails(&["queue", "--socket", "old"]);
-    assert!(answering.join().unwrap().starts_with(r#"{"protocol":"2.0","#));
+    assert!(answering.join().unwrap().starts_with(r#"{"protocol":"2.1","#));
     assert!(code == 2 && said.contains("this daemon speaks 1.1; use the busbar"), "{said}");
 
     let stream = std::os::unix::net::UnixStream::connect(daemon.path("socket")).unwrap();

@@ -4,13 +4,16 @@
 //! begins with a line that lowers the limit below what is drawn. From there on what is drawn never rises,
 //! until it is within the limit again.
 //!
+//! The same holds below each feed, whose limits are in messages.
+//!
 //! The rules for jobs: each is submitted once and before all else that is said of it; an attempt starts
 //! while the job waits, and its number is the next one; it ends once, and then nothing more is said of it.
 //! No node is anybody's who is not the only one.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use busbar::live::job::{Allotment, EventKind, JobOutcome};
+use busbar::live::job::{Allotment, EventKind, JobOutcome, Scope, ScopedLimit};
 use busbar::live::wire::HistoryLine;
 use busbar::units::{Instant, Watts};
 
@@ -23,13 +26,26 @@ pub(super) struct Books {
     base: u64,
     /// What was drawn after the last line, if that is more than may be.
     ceiling: Option<u64>,
+    feeds: Vec<FeedBooks>,
     /// The highest power within the limit, in milliwatts.
     pub(super) peak: u64,
     /// How many lines lowered the limit below what was drawn.
     pub(super) shortages: u32,
+    /// The same of limits of feeds.
+    pub(super) shortages_below: u32,
     pub(super) withdrawn: u32,
     pub(super) changed: u32,
     pub(super) suspended: u32,
+}
+
+/// What is known of a feed. Its nodes draw nothing when they are idle.
+#[derive(Debug)]
+struct FeedBooks {
+    name: String,
+    nodes: Range<u32>,
+    /// In milliwatts; none if there is no limit.
+    limit: Option<u64>,
+    ceiling: Option<u64>,
 }
 
 /// What is known of a job.
@@ -49,7 +65,23 @@ struct Held {
 impl Books {
     /// Adds up a history from its first line, or says which line breaks which rule.
     pub(super) fn add_up(lines: &[HistoryLine], nodes: u32) -> Result<Books, String> {
-        let mut books = Books::default();
+        Books::add_up_below(&[], lines, nodes)
+    }
+
+    /// The same on a machine with these feeds.
+    pub(super) fn add_up_below(
+        feeds: &[(&str, Range<u32>)],
+        lines: &[HistoryLine],
+        nodes: u32,
+    ) -> Result<Books, String> {
+        let of_feed = |(name, nodes): &(&str, Range<u32>)| FeedBooks {
+            name: (*name).to_owned(),
+            nodes: nodes.clone(),
+            limit: None,
+            ceiling: None,
+        };
+        let feeds = feeds.iter().map(of_feed).collect();
+        let mut books = Books { feeds, ..Books::default() };
         let (mut next, mut now) = (1, Instant::ZERO);
         for line in lines {
             let checked = books.take(&line.event.kind).and_then(|()| {
@@ -60,6 +92,7 @@ impl Books {
                     return Err("time goes back".to_owned());
                 }
                 books.check_nodes(nodes)?;
+                books.check_feeds(&line.event.kind)?;
                 books.check_power(&line.event.kind)
             });
             checked.map_err(|why| format!("{why}, after {line:?}"))?;
@@ -78,6 +111,13 @@ impl Books {
         if let EventKind::Limit { power, base } = what {
             (self.limit, self.base) = (power.map(Watts::milliwatts), base.milliwatts());
             return Ok(());
+        }
+        if let EventKind::Notice {
+            limit: Some(ScopedLimit { of: Scope::Feed(name), power }), ..
+        } = what
+            && let Some(feed) = self.feeds.iter_mut().find(|feed| feed.name == *name)
+        {
+            feed.limit = power.map(Watts::milliwatts);
         }
         let Some(number) = what.job() else { return Ok(()) };
         let account = self.jobs.get_mut(&number).ok_or("nobody submitted it")?;
@@ -137,6 +177,42 @@ impl Books {
             before => return Err(format!("{drawn} mW of {limit}, before it {before:?}")),
         }
         self.ceiling = Some(drawn);
+        Ok(())
+    }
+
+    /// What is drawn by these nodes, in milliwatts: their parts of what jobs hold, each rounded up.
+    fn drawn_by(&self, nodes: &Range<u32>) -> u64 {
+        let held = self.jobs.values().filter_map(|account| account.held.as_ref());
+        let part = |held: &Held| {
+            let all = &held.allotment.nodes;
+            let each = held.allotment.power.milliwatts().div_ceil(all.len() as u64);
+            each * all.iter().filter(|(node, _)| nodes.contains(node)).count() as u64
+        };
+        held.filter(|held| !held.is_suspended).map(part).sum()
+    }
+
+    fn check_feeds(&mut self, what: &EventKind) -> Result<(), String> {
+        let mut feeds = std::mem::take(&mut self.feeds);
+        for feed in &mut feeds {
+            let (drawn, limit) = (self.drawn_by(&feed.nodes), feed.limit.unwrap_or(u64::MAX));
+            let falls = matches!(what, EventKind::Notice { limit: Some(limit), .. }
+                if limit.of.name() == feed.name);
+            feed.ceiling = match feed.ceiling {
+                _ if drawn <= limit => None,
+                None if falls => {
+                    self.shortages_below += 1;
+                    Some(drawn)
+                }
+                Some(before) if drawn <= before => Some(drawn),
+                before => {
+                    let name = &feed.name;
+                    return Err(format!(
+                        "{drawn} mW of {limit} below {name}, before it {before:?}"
+                    ));
+                }
+            };
+        }
+        self.feeds = feeds;
         Ok(())
     }
 
@@ -217,6 +293,40 @@ mod tests {
         let rest = [limit(150), squeezed, ended(1), started(3, 0, 100), ended(2), ended(3)];
         let books = books(&rest).unwrap();
         assert_eq!((books.peak, books.shortages, books.changed), (200_000, 1, 1));
+    }
+
+    /// Two nodes below a feed, each with a job of 100 W, and then this.
+    fn books_below(more: &[EventKind]) -> Result<Books, String> {
+        let mut story: Vec<EventKind> = vec![limit(1000), fed(250)];
+        story.extend((1..=3).map(|job| EventKind::Submitted { job, element: None }));
+        story.extend([started(1, 0, 100), started(2, 1, 100)]);
+        story.extend_from_slice(more);
+        let line = |(line, what): (u64, EventKind)| HistoryLine {
+            line,
+            wall: 0,
+            event: Event { at: Instant::ZERO, kind: what },
+            by_name: None,
+        };
+        let lines: Vec<HistoryLine> = (1..).zip(story).map(line).collect();
+        Books::add_up_below(&[("row", 0..2)], &lines, 4)
+    }
+
+    fn fed(watts: u64) -> EventKind {
+        let power = Some(Watts::from_milliwatts(watts * 1000));
+        let limit = Some(ScopedLimit { of: Scope::Feed("row".to_owned()), power });
+        EventKind::Notice { text: String::new(), limit }
+    }
+
+    #[test]
+    fn what_is_below_a_feed_is_added_up() {
+        let books = books_below(&[started(3, 2, 100), fed(150), ended(1), ended(3)]).unwrap();
+        assert_eq!((books.shortages, books.shortages_below), (0, 1));
+        let error = books_below(&[fed(150), started(3, 2, 100), ended(1), fed(99)]).unwrap();
+        assert_eq!(error.shortages_below, 2);
+        let error = books_below(&[fed(90), ended(1), started(3, 0, 20)]).unwrap_err();
+        assert!(error.contains("120000 mW of 90000 below row, before it Some(100000)"), "{error}");
+        let error = books_below(&[ended(1), fed(199), started(3, 0, 100)]).unwrap_err();
+        assert!(error.contains("200000 mW of 199000 below row, before it None"), "{error}");
     }
 
     #[test]

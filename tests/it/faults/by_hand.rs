@@ -72,7 +72,7 @@ impl ByHand {
             reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
         let engine = AtOnce::boxed(self.engine.clone());
-        let feed = ActiveBudget::new(self.schedule.clone());
+        let feed = ActiveBudget::new(self.schedule.clone(), &self.setup.machine);
         let daemon = Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock);
         self.daemon = Some(daemon.unwrap());
         self.cycle();

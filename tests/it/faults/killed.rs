@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use busbar::live::job::{End, EndReason};
+use busbar::live::job::{End, EndReason, Scope};
 use busbar::live::server::socket::Client;
 use busbar::live::wire::{JobLine, RefusalKind, Reply, Request, State};
 use rand::{RngExt, SeedableRng};
@@ -101,11 +102,16 @@ fn submit_all_the_time(mut client: Persistent, jobs: &[Request], told: &Told) {
     }
 }
 
-fn meddle_all_the_time(mut client: Persistent, told: &Told, mut random: Pcg64Mcg) {
+fn meddle_all_the_time(
+    mut client: Persistent,
+    feeds: &[(&str, Range<u32>)],
+    told: &Told,
+    mut random: Pcg64Mcg,
+) {
     while told.goes_on() {
         sleep(Duration::from_millis(random.random_range(20..80)));
         let Some(Reply::Queue(lines)) = client.ask(&Request::Queue) else { continue };
-        let Some(request) = meddling(&lines, &mut random) else { continue };
+        let Some(request) = meddling(&lines, feeds, &mut random) else { continue };
         if let Request::Cancel { jobs } = &request {
             told.cancelled.lock().unwrap().extend(jobs);
         }
@@ -124,7 +130,11 @@ fn meddle_all_the_time(mut client: Persistent, told: &Told, mut random: Pcg64Mcg
 }
 
 /// Something to do to one of these jobs, or to all of them.
-fn meddling(lines: &[JobLine], random: &mut Pcg64Mcg) -> Option<Request> {
+fn meddling(
+    lines: &[JobLine],
+    feeds: &[(&str, Range<u32>)],
+    random: &mut Pcg64Mcg,
+) -> Option<Request> {
     let mut one = |wanted: &dyn Fn(State) -> bool| {
         let found: Vec<&JobLine> = lines.iter().filter(|line| wanted(line.state)).collect();
         (!found.is_empty()).then(|| vec![found[random.random_range(0..found.len())].job])
@@ -136,6 +146,12 @@ fn meddling(lines: &[JobLine], random: &mut Pcg64Mcg) -> Option<Request> {
         0 => Request::Cancel { jobs: any? },
         1..=2 => Request::Hold { jobs: waiting? },
         3..=6 => Request::Release { jobs: held? },
+        7 | 8 if !feeds.is_empty() => {
+            let (feed, nodes) = &feeds[random.random_range(0..feeds.len())];
+            let watts = random.random_range(1..=nodes.len() * 4) * 25;
+            let to = if watts < 100 { "configured".to_owned() } else { format!("{watts}W") };
+            Request::Limit { of: Scope::Feed((*feed).to_owned()), to }
+        }
         _ => {
             let watts = [100, 200, 350, 400, 500, 800][random.random_range(0..6)];
             Request::Budget { set: Some(format!("{watts}W")) }
@@ -144,7 +160,12 @@ fn meddling(lines: &[JobLine], random: &mut Pcg64Mcg) -> Option<Request> {
 }
 
 /// Kills daemons under load, and returns what clients were told and how long restarts took.
-fn under_load(served: &mut Served, kills: u32, seed: u64) -> (Told, Vec<Duration>) {
+fn under_load(
+    served: &mut Served,
+    feeds: &[(&str, Range<u32>)],
+    kills: u32,
+    seed: u64,
+) -> (Told, Vec<Duration>) {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut job = || served.job(random.random_range(1..=3), &script(random.random_range(20..200)));
     let jobs: Vec<Request> = (0..97).map(|_| job()).collect();
@@ -157,7 +178,7 @@ fn under_load(served: &mut Served, kills: u32, seed: u64) -> (Told, Vec<Duration
             scope.spawn(move || submit_all_the_time(client, jobs, told));
         }
         let meddlers = Pcg64Mcg::seed_from_u64(seed + 1);
-        scope.spawn(move || meddle_all_the_time(meddling, told, meddlers));
+        scope.spawn(move || meddle_all_the_time(meddling, feeds, told, meddlers));
         let ends = Ends(&told.is_over);
         for _ in 0..kills {
             // Half of them while it finds its jobs again, half while it serves.
@@ -184,8 +205,12 @@ impl Drop for Ends<'_> {
 }
 
 /// Everything that is still held back may run.
-fn let_go(served: &Served) {
+fn let_go(served: &Served, feeds: &[(&str, Range<u32>)]) {
     served.ask(&Request::Budget { set: Some("configured".to_owned()) });
+    for (feed, _) in feeds {
+        let (of, to) = (Scope::Feed((*feed).to_owned()), "configured".to_owned());
+        served.ask(&Request::Limit { of, to });
+    }
     let Reply::Queue(lines) = served.ask(&Request::Queue) else { panic!("no queue") };
     let held = lines.iter().filter(|line| line.state == State::Held);
     served.ask(&Request::Release { jobs: held.map(|line| line.job).collect() });
@@ -230,13 +255,19 @@ fn check(served: &Served, told: &Told, books: &Books) {
 }
 
 fn killed_under_load(policy: &str, last_resort: &str, seed: u64) {
+    killed_below_feeds(policy, last_resort, &[], seed);
+}
+
+/// The same below feeds with these nodes, each of which may carry what its nodes can draw.
+fn killed_below_feeds(policy: &str, last_resort: &str, feeds: &[(&str, Range<u32>)], seed: u64) {
     let kills = kills_asked_for().unwrap_or(10);
     let more = format!("period = \"200ms\"\nlast_resort = \"{last_resort}\"");
     let mut served = Served::new(policy, &more);
-    let (told, restarts) = under_load(&mut served, kills, seed);
-    let_go(&served);
+    served.add_feeds(feeds);
+    let (told, restarts) = under_load(&mut served, feeds, kills, seed);
+    let_go(&served, feeds);
     let lines = served.history();
-    let books = Books::add_up(&lines, 8).unwrap();
+    let books = Books::add_up_below(feeds, &lines, 8).unwrap();
     check(&served, &told, &books);
     let status = served.status();
     assert_eq!((status.power.held.milliwatts(), status.nodes), (0, (8, 8)));
@@ -247,7 +278,7 @@ fn killed_under_load(policy: &str, last_resort: &str, seed: u64) {
     println!(
         "{policy}, last resort {last_resort}: {kills} kills, {} jobs accepted, {good} completed, \
          {} cancelled, {} attempts withdrawn; {} lines of history, {} changes of what jobs had, \
-         {} suspensions, {} times over a limit that fell, at most {} W; longest restart {} ms, \
+         {} suspensions, {} times over a limit that fell ({} of feeds), at most {} W; longest restart {} ms, \
          longest cycle {} ms",
         told.accepted.lock().unwrap().len(),
         books.jobs.len() - good,
@@ -255,7 +286,8 @@ fn killed_under_load(policy: &str, last_resort: &str, seed: u64) {
         lines.len(),
         books.changed,
         books.suspended,
-        books.shortages,
+        books.shortages + books.shortages_below,
+        books.shortages_below,
         books.peak as f64 / 1000.0,
         restarts.iter().max().unwrap().as_millis(),
         *told.longest_cycle.lock().unwrap() / 1000,
@@ -275,6 +307,64 @@ fn killed_under_easy_power() {
 #[test]
 fn killed_under_share() {
     killed_under_load("share", "hold", 3);
+}
+
+/// A row of four nodes, two of which are a rack, and another row.
+const FEEDS: [(&str, Range<u32>); 3] = [("row", 0..4), ("rack", 0..2), ("other", 4..8)];
+
+#[test]
+fn killed_below_feeds_under_easy_power() {
+    killed_below_feeds("easy-power", "suspend", &FEEDS, 4);
+}
+
+#[test]
+fn killed_below_feeds_under_easy() {
+    killed_below_feeds("easy", "hold", &FEEDS, 5);
+}
+
+/// What an operator has set of a feed is there again, and keeps jobs from its nodes, until it is taken back.
+#[test]
+fn limits_of_feeds_survive() {
+    let mut served = Served::new("easy", "");
+    served.add_feeds(&FEEDS);
+    served.begin_and_answer();
+    let limit = |feed: &str, to: &str| Request::Limit {
+        of: Scope::Feed(feed.to_owned()),
+        to: to.to_owned(),
+    };
+    assert!(matches!(served.ask(&limit("row", "100W")), Reply::Budget(_)));
+    assert!(matches!(served.ask(&limit("other", "0W")), Reply::Budget(_)));
+    let Reply::Error(refusal) = served.ask(&limit("rows", "100W")) else { panic!("no such feed") };
+    assert_eq!(
+        refusal.message,
+        "there is no feed 'rows'; did you mean 'row'? The machine has row, other, rack"
+    );
+    let Reply::Error(refusal) = served.ask(&limit("row", "much")) else { panic!("no limit") };
+    assert!(refusal.message.contains("feed 'row': the limit: "), "{}", refusal.message);
+    served.kill();
+    served.begin_and_answer();
+    let seen = || {
+        let feeds = served.status().power.feeds.into_iter();
+        let seen = feeds.map(|feed| (feed.name, feed.limit.unwrap(), feed.set_by_operator));
+        seen.collect::<Vec<_>>()
+    };
+    let watts = busbar::units::Watts::from_watts;
+    let feed = |name: &str, limit, by_operator| (name.to_owned(), watts(limit), by_operator);
+    assert_eq!(seen(), [feed("row", 100, true), feed("other", 0, true), feed("rack", 200, false)]);
+    // One job fits below the row, and none elsewhere.
+    let (one, two) = (served.submit("sleep infinity"), served.submit("exit 0"));
+    let state = |job| match served.ask(&Request::Show { job }) {
+        Reply::Show(shown) => (shown.line.state, shown.line.reason),
+        other => panic!("{other:?}"),
+    };
+    wait_for("that one runs", || (state(one).0 == State::Running).then_some(()));
+    assert_eq!(state(two), (State::Waiting, Some("for power of its feeds".to_owned())));
+    served.ask(&limit("other", "configured"));
+    wait_for("that the other has run", || (state(two).0 == State::Completed).then_some(()));
+    served.ask(&Request::Cancel { jobs: vec![one] });
+    served.drain();
+    Books::add_up_below(&FEEDS, &served.history(), 8).unwrap();
+    served.stop();
 }
 
 /// The daemon and the warden of a job are killed: nobody saw how the job ended, so it is lost, its processes

@@ -1,6 +1,7 @@
 //! The real program `busbar serve` as a child of the test, with a folder of its own.
 
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,6 +36,23 @@ impl Served {
         fs::write(served.path("machine.toml"), machine).unwrap();
         fs::write(served.path("busbar.toml"), config).unwrap();
         served
+    }
+
+    /// Its nodes draw through feeds, each of which may carry what its nodes can draw. Those that name nodes of an earlier one are
+    /// below it.
+    pub(crate) fn add_feeds(&self, feeds: &[(&str, Range<u32>)]) {
+        let mut machine = fs::read_to_string(self.path("machine.toml")).unwrap();
+        for (place, (name, nodes)) in feeds.iter().enumerate() {
+            let (first, last) = (nodes.start, nodes.end - 1);
+            machine += &format!(
+                "[[feed]]\nname = \"{name}\"\nlimit = \"100%\"\nnodes = \"{first}-{last}\"\n"
+            );
+            let mut above = feeds[..place].iter().rev();
+            if let Some((parent, _)) = above.find(|(_, above)| above.contains(&first)) {
+                machine += &format!("parent = \"{parent}\"\n");
+            }
+        }
+        fs::write(self.path("machine.toml"), machine).unwrap();
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

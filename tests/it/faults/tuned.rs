@@ -79,7 +79,7 @@ fn said(day: &mut ByHand) -> String {
         day.cycle();
         let about = |text: &String| text.starts_with("tuning");
         let mut notices = day.history().into_iter().filter_map(|line| match line.event.kind {
-            EventKind::Notice { text } => Some(text).filter(about),
+            EventKind::Notice { text, .. } => Some(text).filter(about),
             _ => None,
         });
         notices.next_back()

@@ -91,7 +91,7 @@ impl Machine<'_> {
             runs: None,
             reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
-        let feed = ActiveBudget::new(self.schedule.clone());
+        let feed = ActiveBudget::new(self.schedule.clone(), &self.setup.machine);
         Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock)
     }
 

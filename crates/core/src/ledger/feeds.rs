@@ -27,10 +27,30 @@ pub(super) struct Feeding {
     base: Vec<Watts>,
     /// By feed: what jobs hold below it.
     held: Vec<Watts>,
+    /// By feed: what suspended jobs below it will claim when they go on. Nobody else gets that.
+    kept: Vec<Watts>,
     /// By job: what it holds.
     parts: BTreeMap<JobId, Vec<Part>>,
     /// By zone, where nodes are of several kinds or shared: what processors could add that nobody has.
     unused: Vec<Watts>,
+}
+
+/// What a feed carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BelowFeed {
+    /// The most that it may carry.
+    pub limit: Watts,
+    /// What its nodes draw without any job.
+    pub base: Watts,
+    /// What jobs hold below it.
+    pub held: Watts,
+}
+
+impl BelowFeed {
+    /// What counts as drawn below it beyond its limit.
+    pub fn excess(&self) -> Watts {
+        (self.base + self.held).saturating_sub(self.limit)
+    }
 }
 
 /// What a job holds in a zone.
@@ -69,6 +89,7 @@ impl Feeding {
             tree,
             limits,
             base,
+            kept: held.clone(),
             held,
             parts: BTreeMap::new(),
             unused: Vec::new(),
@@ -126,6 +147,11 @@ impl Feeding {
             .filter(|part| self.tree.above(part.zone).any(|above| above == feed))
             .map(|part| part.power)
             .sum()
+    }
+
+    /// What a feed carries without jobs that run: what its nodes draw, and what is kept for suspended jobs.
+    fn without_jobs(&self, feed: usize) -> Watts {
+        self.base[feed] + self.kept[feed]
     }
 
     /// What the nodes of a job hold, by the zones they are in.
@@ -218,14 +244,53 @@ impl Ledger {
     }
 
     /// The feeds whose limits hold.
-    pub(crate) fn feeds(&self) -> Option<&Arc<Feeds>> {
+    pub fn feeds(&self) -> Option<&Arc<Feeds>> {
         self.feeds.as_ref().map(|feeds| &feeds.tree)
     }
 
-    /// The limits of a feed over time, and what its nodes draw without any job.
+    /// The limits of a feed over time, and what it carries without jobs that run.
     pub(crate) fn limit_of(&self, feed: usize) -> Option<(&Budget, Watts)> {
         let feeds = self.feeds.as_ref()?;
-        Some((feeds.limits.get(feed)?, *feeds.base.get(feed)?))
+        let limit = feeds.limits.get(feed)?;
+        Some((limit, feeds.without_jobs(feed)))
+    }
+
+    /// What a feed may carry now, what its nodes draw without any job, and what jobs hold below it.
+    pub fn below(&self, feed: usize) -> Option<BelowFeed> {
+        let feeds = self.feeds.as_ref()?;
+        let limit = feeds.limits.get(feed)?.at(self.now);
+        let (base, held) = (feeds.base[feed], feeds.held[feed]);
+        Some(BelowFeed { limit, base, held })
+    }
+
+    /// What a running job holds below a feed.
+    pub fn held_below(&self, job: JobId, feed: usize) -> Watts {
+        self.feeds.as_ref().map_or(Watts::ZERO, |feeds| feeds.held_by(job, feed))
+    }
+
+    /// How many nodes of a running job are below a feed.
+    pub fn nodes_below(&self, job: JobId, feed: usize) -> u32 {
+        let Some(feeds) = &self.feeds else { return 0 };
+        let parts = feeds.parts.get(&job).into_iter().flatten();
+        let is_below = |part: &&Part| feeds.tree.above(part.zone).any(|above| above == feed);
+        parts.filter(is_below).map(|part| part.nodes).sum()
+    }
+
+    /// When the next limit comes into force that is known, of the machine or of a feed.
+    pub fn next_limit(&self) -> Option<Instant> {
+        let feeds = self.feeds.iter().flat_map(|feeds| feeds.limits.iter());
+        let feeds = feeds.filter_map(|limit| limit.changes_after(self.now).first());
+        feeds.chain(self.limits_to_come().first()).map(|change| change.0).min()
+    }
+
+    /// Whether the feeds of free nodes can take a job now that runs at this point, on nodes that have what it asks for.
+    pub fn is_fed(&self, job: JobId, point: &OperatingPoint) -> bool {
+        let until = self.until(point.time);
+        let holding = Holding { until, job, nodes: point.nodes, power: point.power };
+        match &self.seating {
+            Some(_) => self.nodes_for(&holding, None).is_ok(),
+            None => self.feeds.is_none() || self.place(point.nodes, point.power, until).is_ok(),
+        }
     }
 
     /// What a running job holds in zones: nodes and power.
@@ -256,7 +321,7 @@ impl Ledger {
     /// The power that jobs may still hold below a feed, from now until then.
     pub(crate) fn room_below(&self, feed: usize, until: Instant) -> Watts {
         let Some(feeds) = &self.feeds else { return Watts::UNLIMITED };
-        let (limit, base) = (&feeds.limits[feed], feeds.base[feed]);
+        let (limit, base) = (&feeds.limits[feed], feeds.without_jobs(feed));
         let mut held = feeds.held[feed];
         let room = |limit: Watts, held: Watts| limit.saturating_sub(base + held);
         let change = limit.changes_after(self.now).first();
@@ -472,6 +537,13 @@ impl Ledger {
         Ok(())
     }
 
+    /// Takes over other limits of the feeds.
+    pub(super) fn set_feed_limits(&mut self, budget: &Budget) {
+        if let Some((feeds, limits)) = self.feeds.as_mut().zip(budget.feeds()) {
+            feeds.limits = limits.clone();
+        }
+    }
+
     /// Whether a job that holds nothing for the moment can go on with so much power on the nodes it has, and go on with fewer of
     /// them that draw no more each.
     pub(super) fn can_go_on(
@@ -503,6 +575,19 @@ impl Ledger {
         let whose = Whose::of(&self.seating, &self.placement);
         let Some((feeds, whose)) = self.feeds.as_ref().zip(whose) else { return Ok(()) };
         self.can_take(before.job, &feeds.parts_of(before.job, power, whose), until)
+    }
+
+    /// What a suspended job will claim is kept for it below the feeds of its nodes, or no longer.
+    pub(super) fn keep(&mut self, job: JobId, power: Watts, is_kept: bool) {
+        let whose = Whose::of(&self.seating, &self.placement);
+        let Some((feeds, whose)) = self.feeds.as_mut().zip(whose) else { return };
+        let parts = feeds.parts_of(job, power, whose);
+        for (feed, power) in feeds.sums(&parts) {
+            match is_kept {
+                true => feeds.kept[feed] += power,
+                false => feeds.kept[feed] = feeds.kept[feed].saturating_sub(power),
+            }
+        }
     }
 
     /// A job holds so much power on the nodes it has.
@@ -539,11 +624,21 @@ impl Ledger {
             }
             feeds.sums(parts).into_iter().for_each(|(feed, power)| sums[feed] += power);
         }
-        match sums == feeds.held {
+        if sums != feeds.held {
+            let said = &feeds.held;
+            return Err(format!("below feeds {sums:?} are held, but the ledger says {said:?}"));
+        }
+        let mut kept = vec![Watts::ZERO; feeds.kept.len()];
+        for (job, power) in &self.suspended {
+            let parts = feeds.parts_of(*job, *power, whose);
+            feeds.sums(&parts).into_iter().for_each(|(feed, power)| kept[feed] += power);
+        }
+        match kept == feeds.kept {
             true => Ok(()),
-            false => {
-                Err(format!("below feeds {sums:?} are held, but the ledger says {:?}", feeds.held))
-            }
+            false => Err(format!(
+                "below feeds {kept:?} are kept for suspended jobs, but the ledger says {:?}",
+                feeds.kept
+            )),
         }
     }
 }

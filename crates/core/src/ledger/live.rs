@@ -55,6 +55,7 @@ impl FoundOn<'_> {
 impl Ledger {
     /// Another budget from now on. What jobs hold they keep, even if it is more than that.
     pub(crate) fn set_budget(&mut self, budget: Budget) {
+        self.set_feed_limits(&budget);
         self.budget = budget;
         self.next_limit = self.now;
         self.set_clock(self.now);
@@ -121,6 +122,7 @@ impl Ledger {
         let before = self.take_back(job)?;
         self.hold(Holding { until: Instant::LAST, power: Watts::ZERO, ..before });
         self.suspended.insert(job, before.power);
+        self.keep(job, before.power, true);
         Ok(())
     }
 
@@ -131,6 +133,7 @@ impl Ledger {
             return Err(Violation::NotSuspended { job });
         };
         let before = self.take_back(job)?;
+        self.keep(job, power, false);
         let until = until.min(Instant::LAST);
         let room = self.find_room(job, before.nodes, power, until);
         let room = room.and_then(|()| self.can_resume(&before, power, until));
@@ -142,6 +145,7 @@ impl Ledger {
             }
             Err(violation) => {
                 self.hold(before);
+                self.keep(job, power, true);
                 Err(violation)
             }
         }
@@ -151,6 +155,11 @@ impl Ledger {
     /// suspended.
     pub fn suspended(&self, job: JobId) -> Option<Watts> {
         self.suspended.get(&job).copied()
+    }
+
+    /// The power that all suspended jobs will claim.
+    pub fn claimed(&self) -> Watts {
+        self.suspended.values().copied().sum()
     }
 
     /// Whether any job is suspended.

@@ -6,9 +6,8 @@
 use super::free_nodes::FreeNodes;
 use super::placement::Placement;
 use super::{Ledger, Violation};
-use crate::freedom::Freedom;
 use crate::model::{Caps, OperatingPoint};
-use crate::units::{JobId, NodeId, Span};
+use crate::units::{JobId, NodeId, Span, Watts};
 use std::collections::BTreeSet;
 
 impl Ledger {
@@ -50,19 +49,53 @@ impl Ledger {
         let Some(placement) = &self.placement else {
             return Err(Violation::NodesUnannounced { job });
         };
+        if !self.holds(job) {
+            return Err(Violation::HoldsNothing { job });
+        }
         let same = placement.caps(job).is_some_and(|held| held.nodes().eq(caps.nodes()));
-        if self.holds(job) && !(same && point.nodes == caps.count()) {
+        if !(same && point.nodes == caps.count()) {
             return Err(Violation::OtherNodes { job });
         }
         if self.feeds.is_some() {
-            // Which feed draws how much depends on the caps of single nodes, and these are given together with the nodes.
-            return Err(Violation::NotAllowed { job, needed: Freedom::Recaps });
+            return self.recap_fed(job, point, caps, left);
         }
         self.change(job, point, left)?;
         if let Some(placement) = &mut self.placement {
             placement.set_caps(job, caps);
         }
         Ok(())
+    }
+
+    /// The same where feeds have limits: what they carry depends on the caps of single nodes.
+    fn recap_fed(
+        &mut self,
+        job: JobId,
+        point: &OperatingPoint,
+        caps: &Caps,
+        left: Span,
+    ) -> Result<(), Violation> {
+        let Some(before) = self.caps(job).cloned() else {
+            return Err(Violation::OtherNodes { job });
+        };
+        let holding = self.take_back(job)?;
+        let mut pairs = before.iter().zip(caps.iter());
+        let is_less =
+            point.power <= holding.power && pairs.all(|(before, after)| after.cap <= before.cap);
+        let until = self.until(left);
+        let fed = if is_less { Ok(()) } else { self.can_feed(job, caps, point.power, until) };
+        self.hold(holding);
+        fed?;
+        let set = |ledger: &mut Self, caps: &Caps| {
+            if let Some(placement) = &mut ledger.placement {
+                placement.set_caps(job, caps);
+            }
+        };
+        set(self, caps);
+        let changed = self.change(job, point, left);
+        if changed.is_err() {
+            set(self, &before);
+        }
+        changed.map(|_| ())
     }
 
     /// Jobs are found on other nodes than they were given, as many of them: each has these from now on, in ascending order. No
@@ -89,6 +122,9 @@ impl Ledger {
                 }
             }
         }
+        let suspended = |(job, _): &(JobId, Vec<NodeId>)| Some((*job, self.suspended(*job)?));
+        let suspended: Vec<(JobId, Watts)> = moves.iter().filter_map(suspended).collect();
+        suspended.iter().for_each(|(job, power)| self.keep(*job, *power, false));
         if let Some(placement) = &mut self.placement {
             moving.iter().for_each(|job| placement.give(*job));
         }
@@ -103,6 +139,7 @@ impl Ledger {
                 self.note_fed(*job, power);
             }
         }
+        suspended.iter().for_each(|(job, power)| self.keep(*job, *power, true));
         Ok(())
     }
 

@@ -40,6 +40,16 @@ pub struct Feed {
     pub nodes: u32,
     /// What these draw together when they are idle, by the machine file or by what is assumed without it.
     pub idle: Watts,
+    /// What these can draw together.
+    busy: Watts,
+}
+
+impl Feed {
+    /// What a limit of this feed comes to that is written as in a machine file, if its idle nodes draw so much. Limits below
+    /// that are refused.
+    pub(super) fn limited(&self, text: &str, idle: Watts) -> Result<Timetable<Watts>, String> {
+        limit(text, "the limit", &Sum { nodes: self.nodes, busy: self.busy, idle })
+    }
 }
 
 /// Nodes that have the same deepest feed, or none.
@@ -71,6 +81,11 @@ impl Feeds {
         self.all.get(feed).map_or("", |feed| &feed.name)
     }
 
+    /// The number of the feed of this name.
+    pub fn named(&self, name: &str) -> Option<usize> {
+        self.all.iter().position(|feed| feed.name == name)
+    }
+
     pub(crate) fn zones(&self) -> &[Zone] {
         &self.zones
     }
@@ -78,6 +93,11 @@ impl Feeds {
     /// The feeds through which a zone draws, from the deepest one up.
     pub(crate) fn above(&self, zone: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.zones[zone].feed, |feed| self.all[*feed].parent)
+    }
+
+    /// The feeds through which a node draws, from the deepest one up.
+    pub fn feeds_of(&self, node: NodeId) -> impl Iterator<Item = usize> + '_ {
+        self.zone_of(node).into_iter().flat_map(|zone| self.above(zone))
     }
 
     /// The zone of a node.
@@ -288,10 +308,10 @@ impl Feeds {
         }
         let mut all = Vec::new();
         for (place, at) in order.into_iter().enumerate() {
-            let (Sum { nodes, idle, .. }, parent) = (below[place], parents[place]);
-            let limit = limit(&written[at].limit, &below[place]);
+            let (Sum { nodes, idle, busy }, parent) = (below[place], parents[place]);
+            let limit = limit(&written[at].limit, "'limit'", &below[place]);
             let limit = limit.map_err(|why| problem(at, why))?;
-            all.push(Feed { name: written[at].name.clone(), limit, parent, nodes, idle });
+            all.push(Feed { name: written[at].name.clone(), limit, parent, nodes, idle, busy });
         }
         let in_zone = |(place, zone): (usize, &Zone)| {
             zone.nodes.iter().map(move |nodes| (nodes.start, place)).collect::<Vec<_>>()
@@ -530,15 +550,15 @@ fn zones(
     Ok(zones)
 }
 
-/// What a limit comes to for these nodes below it.
-fn limit(text: &str, below: &Sum) -> Result<Timetable<Watts>, String> {
+/// What a limit comes to for these nodes below it; `said` names it in messages.
+fn limit(text: &str, said: &str, below: &Sum) -> Result<Timetable<Watts>, String> {
     let Sum { nodes, busy, idle } = *below;
     if nodes == 0 {
         return Err("no node is in it or below it; name some ('nodes'), or leave it out".to_owned());
     }
     let wrong = |why: &dyn fmt::Display| {
         format!(
-            "'limit': {why}; write watts (250kW), a share of what its nodes can draw (80%), none, or rules (weekdays \
+            "{said}: {why}; write watts (250kW), a share of what its nodes can draw (80%), none, or rules (weekdays \
              08:00-20:00: 60%, else 100%)"
         )
     };
@@ -551,7 +571,7 @@ fn limit(text: &str, below: &Sum) -> Result<Timetable<Watts>, String> {
         Ok(allowance) => Timetable::Always(on(&allowance)),
         Err(_) if looks_like_rules(text) => {
             let rules = Rules::parse(text, "100%", str::parse::<Allowance>);
-            let rules = rules.map_err(|why| format!("'limit': {why}"))?;
+            let rules = rules.map_err(|why| format!("{said}: {why}"))?;
             let made: Result<Rules<Watts>, String> = rules.try_map(|each| Ok(on(each)));
             Timetable::Rules(made?)
         }
@@ -560,7 +580,7 @@ fn limit(text: &str, below: &Sum) -> Result<Timetable<Watts>, String> {
     let lowest = limit.values().min().copied().unwrap_or_default();
     match lowest < idle {
         true => Err(format!(
-            "'limit' is {lowest}, but the {nodes} nodes below it draw {idle} when they are idle"
+            "{said} is {lowest}, but the {nodes} nodes below it draw {idle} when they are idle"
         )),
         false => Ok(limit),
     }

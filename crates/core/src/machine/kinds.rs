@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Details, Machine, MachineError, Partition, Partitioned, Parts};
+use crate::calendar::Timetable;
 use crate::units::{NodeId, Watts};
 
 /// The nodes of a machine by their kinds, and the partitions that jobs name.
@@ -279,7 +280,7 @@ impl Machine {
     }
 
     /// By feed: what its nodes draw together when they are idle.
-    pub(crate) fn idle_of_feeds(&self) -> Vec<Watts> {
+    pub fn idle_of_feeds(&self) -> Vec<Watts> {
         let Some(tree) = &self.feeds else { return Vec::new() };
         let mut idle = vec![Watts::ZERO; tree.all().len()];
         for (place, zone) in tree.zones().iter().enumerate() {
@@ -296,6 +297,14 @@ impl Machine {
             tree.above(place).for_each(|feed| idle[feed] += of_zone);
         }
         idle
+    }
+
+    /// What a limit of a feed comes to that is written as in a machine file: watts, a share of what its nodes can draw, none, or
+    /// rules by the calendar. A limit below what its idle nodes draw is refused.
+    pub fn limit_of_feed(&self, feed: usize, text: &str) -> Result<Timetable<Watts>, String> {
+        let found = self.feeds.as_ref().and_then(|feeds| feeds.all().get(feed));
+        let found = found.ok_or("the machine has no such feed")?;
+        found.limited(text, self.idle_of_feeds()[feed])
     }
 }
 

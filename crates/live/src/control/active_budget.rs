@@ -1,32 +1,67 @@
-//! The budget in force: as configured, unless an operator has set another limit.
+//! The limits in force, of the machine and of its feeds: as configured, unless an operator has set another one.
+
+use std::collections::BTreeMap;
 
 use super::clock::Clock;
 use super::schedule::{Mapping, Schedule, ScheduleSpec, timestamp};
+use crate::job::Scope;
 use busbar_core::budget::{Allowance, Budget, parse_rules};
 use busbar_core::calendar::looks_like_rules;
 use busbar_core::machine::Machine;
+use busbar_core::spelling::closest;
 use busbar_core::units::{Instant, Span};
 use jiff::tz::TimeZone;
 
-/// The budget in force.
+/// The limits in force.
 #[derive(Clone)]
 pub struct ActiveBudget {
     configured: Schedule,
-    mapping: Option<Mapping>,
     /// The limit that an operator has set, or the limits.
+    by_operator: Option<Schedule>,
+    /// By feed of the machine: its limit.
+    feeds: Vec<OfFeed>,
+    /// What operators have set of parts of the machine, as they wrote it, also of parts that it does not have now.
+    said: BTreeMap<Scope, String>,
+    /// The limits in the daemon's time: of the machine, then of its feeds.
+    mapped: Vec<Mapping>,
+}
+
+/// The limit of a feed.
+#[derive(Clone)]
+struct OfFeed {
+    name: String,
+    configured: Schedule,
     by_operator: Option<Schedule>,
 }
 
+impl OfFeed {
+    /// What is in force.
+    fn schedule(&self) -> &Schedule {
+        self.by_operator.as_ref().unwrap_or(&self.configured)
+    }
+}
+
 impl ActiveBudget {
-    /// The configured budget.
-    pub fn new(schedule: Schedule) -> Self {
-        ActiveBudget { configured: schedule, mapping: None, by_operator: None }
+    /// The configured budget of a machine.
+    pub fn new(schedule: Schedule, machine: &Machine) -> Self {
+        let feeds = machine.feeds.iter().flat_map(|feeds| feeds.all());
+        let feeds = feeds.map(|feed| OfFeed {
+            name: feed.name.clone(),
+            configured: Schedule::of(feed.limit.clone(), schedule.zone()),
+            by_operator: None,
+        });
+        let feeds = feeds.collect();
+        let (by_operator, said, mapped) = (None, BTreeMap::new(), Vec::new());
+        ActiveBudget { configured: schedule, by_operator, feeds, said, mapped }
     }
 
-    /// The same with another configured budget; an operator's limit stays.
-    pub(crate) fn with(&self, schedule: Schedule) -> Self {
+    /// The same with another configured budget on another machine. What operators have set stays, where there is still such a part
+    /// of the machine and the limit can be kept there.
+    pub(crate) fn with(&self, schedule: Schedule, machine: &Machine) -> Self {
         let by_operator = self.by_operator.clone();
-        ActiveBudget { configured: schedule, mapping: None, by_operator }
+        let mut active = ActiveBudget { by_operator, ..ActiveBudget::new(schedule, machine) };
+        active.restore_parts(&self.said, machine);
+        active
     }
 
     /// Whether an operator's limit is in force.
@@ -34,9 +69,19 @@ impl ActiveBudget {
         self.by_operator.is_some()
     }
 
-    /// Restores an operator's limit after a restart. A limit that is no longer valid is ignored,
+    /// By feed: whether an operator has set its limit.
+    pub(crate) fn overridden_feeds(&self) -> impl Iterator<Item = bool> {
+        self.feeds.iter().map(|feed| feed.by_operator.is_some())
+    }
+
+    /// Restores what operators have set after a restart. A limit that is no longer valid is ignored,
     /// with an error in the log.
-    pub fn restore_override(&mut self, text: Option<&str>, machine: &Machine) {
+    pub fn restore_override(
+        &mut self,
+        text: Option<&str>,
+        parts: &BTreeMap<Scope, String>,
+        machine: &Machine,
+    ) {
         let zone = self.configured.zone();
         self.by_operator = text.and_then(|text| match limits(text, machine, zone) {
             Ok(limits) => Some(limits),
@@ -48,6 +93,20 @@ impl ActiveBudget {
                 None
             }
         });
+        self.restore_parts(parts, machine);
+    }
+
+    fn restore_parts(&mut self, parts: &BTreeMap<Scope, String>, machine: &Machine) {
+        self.feeds.iter_mut().for_each(|feed| feed.by_operator = None);
+        self.said.clone_from(parts);
+        for (scope, text) in parts {
+            if let Err(error) = self.set_part(scope, Some(text), machine) {
+                tracing::error!(
+                    error,
+                    "an operator's limit of {scope} is invalid; the configured one is in force"
+                );
+            }
+        }
     }
 
     /// Sets an operator's limit, or removes it so that the configuration applies again.
@@ -62,29 +121,78 @@ impl ActiveBudget {
         Ok(self.budget(clock))
     }
 
+    /// The same for a part of the machine.
+    pub(crate) fn set_part_override(
+        &mut self,
+        scope: &Scope,
+        text: Option<&str>,
+        machine: &Machine,
+        clock: &Clock,
+    ) -> Result<Budget, String> {
+        self.set_part(scope, text, machine)?;
+        match text {
+            Some(text) => _ = self.said.insert(scope.clone(), text.to_owned()),
+            None => _ = self.said.remove(scope),
+        }
+        Ok(self.budget(clock))
+    }
+
+    fn set_part(
+        &mut self,
+        scope: &Scope,
+        text: Option<&str>,
+        machine: &Machine,
+    ) -> Result<(), String> {
+        let Scope::Feed(name) = scope;
+        let Some(place) = self.feeds.iter().position(|feed| feed.name == *name) else {
+            return Err(self.no_such_feed(name));
+        };
+        let limits = text.map(|text| machine.limit_of_feed(place, text)).transpose();
+        let limits = limits.map_err(|error| format!("{scope}: {error}"))?;
+        let zone = self.configured.zone();
+        self.feeds[place].by_operator = limits.map(|limits| Schedule::of(limits, zone));
+        Ok(())
+    }
+
+    fn no_such_feed(&self, name: &str) -> String {
+        let names: Vec<&str> = self.feeds.iter().map(|feed| feed.name.as_str()).collect();
+        if names.is_empty() {
+            return "the machine has no feeds; describe them in its machine file ([[feed]])"
+                .to_owned();
+        }
+        let meant = closest(name, names.iter().copied());
+        let meant =
+            meant.map_or_else(|| ".".to_owned(), |meant| format!("; did you mean '{meant}'?"));
+        format!("there is no feed '{name}'{meant} The machine has {}", names.join(", "))
+    }
+
     /// What is in force: what an operator has set, or what is configured.
     pub(crate) fn schedule(&self) -> &Schedule {
         self.by_operator.as_ref().unwrap_or(&self.configured)
     }
 
-    /// The current limit and later ones.
+    /// The current limits and later ones.
     pub(crate) fn budget(&mut self, clock: &Clock) -> Budget {
-        let mapping = self.schedule().map(clock);
-        let budget = mapping.budget.clone();
-        self.mapping = Some(mapping);
-        budget
+        let feeds = self.feeds.iter().map(OfFeed::schedule);
+        self.mapped =
+            std::iter::once(self.schedule()).chain(feeds).map(|one| one.map(clock)).collect();
+        let mut budgets = self.mapped.iter().map(|mapping| mapping.budget.clone());
+        let machine = budgets.next().unwrap_or_else(Budget::unlimited);
+        machine.with_feeds(budgets.collect())
     }
 
     /// The limits for a while, as if they had been those of now. `wall`, in milliseconds since 1970, and `from`
     /// are the same moment by both clocks.
     pub(crate) fn during(&self, wall: i64, from: Instant, length: Span) -> Budget {
-        self.schedule().budget(timestamp(wall), from, length)
+        let during = |schedule: &Schedule| schedule.budget(timestamp(wall), from, length);
+        let feeds = self.feeds.iter().map(|feed| during(feed.schedule()));
+        during(self.schedule()).with_feeds(feeds.collect())
     }
 
     /// The limits, if they must be looked up again: because the known ones run out, or because the
     /// wall clock was set.
     pub(crate) fn renewed(&mut self, clock: &Clock) -> Option<Budget> {
-        let is_stale = self.mapping.as_ref().is_none_or(|mapping| mapping.is_stale(clock));
+        let is_stale = self.mapped.is_empty() || self.mapped.iter().any(|one| one.is_stale(clock));
         is_stale.then(|| self.budget(clock))
     }
 }
@@ -118,15 +226,15 @@ mod tests {
         // Tuesday, 3 November 2026, 12:00.
         let noon: jiff::Timestamp = "2026-11-03T12:00:00Z".parse().unwrap();
         hand.set_wall(noon.as_millisecond());
-        let mut budget = ActiveBudget::new(Schedule::unlimited());
+        let mut budget = ActiveBudget::new(Schedule::unlimited(), &machine);
         let text = "weekdays 14:00-18:00: 60%, else 900W";
         let limits = budget.set_override(Some(text), &machine, &clock).unwrap();
         let now = clock.now();
         let later = |hours: u32| now + Span::from_secs(3600 * hours);
         let watts = [0, 2, 6, 26, 30].map(|hours| limits.at(later(hours)));
         assert_eq!(watts, [900, 600, 900, 600, 900].map(Watts::from_watts));
-        let mut restarted = ActiveBudget::new(Schedule::unlimited());
-        restarted.restore_override(Some(text), &machine);
+        let mut restarted = ActiveBudget::new(Schedule::unlimited(), &machine);
+        restarted.restore_override(Some(text), &BTreeMap::new(), &machine);
         assert!(restarted.is_overridden());
         assert_eq!(restarted.budget(&clock), limits);
         // A day later, more is looked up.

@@ -11,7 +11,11 @@ use crate::engine::Wait;
 use crate::job::{End, EndReason, Entry, EventKind, JobOutcome, Phase, Program};
 use crate::store::WallTimes;
 use crate::wire::finished::FinishedJob;
-use crate::wire::{JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Private, State};
+use crate::wire::{
+    FeedPower, JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Private, State,
+};
+use busbar_core::budget::Budget;
+use busbar_core::machine::Feed;
 use busbar_core::units::{Instant, Span, Watts};
 
 /// Converts a time of the daemon's clock to seconds since 1970.
@@ -69,12 +73,14 @@ impl Controller {
             return (State::Waiting, reason.to_owned());
         }
         let ledger = self.scheduler().ledger();
-        let reason = if self.is_short() {
+        let reason = if self.is_machine_short() {
             "power is short"
         } else if entry.request.nodes > ledger.free_nodes() {
             "for nodes"
         } else if self.scheduler().nominal_power(entry.number) > Some(ledger.free_power()) {
             "for power"
+        } else if self.scheduler().is_unfed(entry.number) {
+            "for power of its feeds"
         } else {
             "for its turn"
         };
@@ -119,7 +125,39 @@ impl Controller {
             emulated: true,
             measured: None,
             notice: self.shortage().map(str::to_owned),
+            feeds: self.feeds(wall),
         }
+    }
+
+    /// What is drawn through feeds.
+    fn feeds(&self, wall: Wall<'_>) -> Vec<FeedPower> {
+        let machine = &self.setup().machine;
+        let (Some(tree), Some(limits)) = (&machine.feeds, self.budget().feeds()) else {
+            return Vec::new();
+        };
+        let now = self.scheduler().ledger().now();
+        let line = |(place, (feed, limits)): (usize, (&Feed, &Budget))| {
+            let below = self.scheduler().below(place)?;
+            let limit = limits.at(now).limited();
+            let to_come = limits.changes_after(now).iter();
+            let drawn = below.base + below.held;
+            Some(FeedPower {
+                name: feed.name.clone(),
+                parent: feed.parent.map(|parent| tree.name(parent).to_owned()),
+                nodes: feed.nodes,
+                limit,
+                base: below.base,
+                held: below.held,
+                free: limit.map(|limit| limit.saturating_sub(drawn)),
+                measured: None,
+                set_by_operator: false,
+                to_come: to_come
+                    .map(|&(at, limit)| LimitFrom { at: wall(at), limit: limit.limited() })
+                    .collect(),
+                notice: self.shortage_below(place).map(str::to_owned),
+            })
+        };
+        tree.all().iter().zip(limits.iter()).enumerate().filter_map(line).collect()
     }
 }
 

@@ -10,9 +10,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use super::limited::Limited;
 use super::scheduler::{Effect, Scheduler};
 use super::setup::Setup;
-use crate::job::{ChangeReason, EndReason, Entry, EventKind, NodeState, Phase, Run};
+use crate::job::{
+    ChangeReason, EndReason, Entry, EventKind, NodeState, Phase, Run, Scope, ScopedLimit,
+};
 use crate::store::Saved;
 use busbar_core::budget::Budget;
 use busbar_core::dispatch::Rejection;
@@ -102,8 +105,10 @@ pub struct Controller {
     is_engine_stuck: bool,
     /// The limit in force, and what the machine draws without any job, as they were last recorded.
     limit: Option<(Watts, Watts)>,
-    /// A message, as long as jobs hold more than the limit allows.
-    shortage: Option<String>,
+    /// By what is short, a message as long as jobs hold more than its limit allows.
+    shortages: BTreeMap<Limited, String>,
+    /// By feed: the limit in force, as it was last recorded.
+    feed_limits: Option<Vec<Watts>>,
     /// Decisions of the policy that were refused the last time.
     refusals: BTreeSet<String>,
     unwritten: Unwritten,
@@ -179,7 +184,8 @@ impl Controller {
             put_off: None,
             is_engine_stuck: false,
             limit: None,
-            shortage: None,
+            shortages: BTreeMap::new(),
+            feed_limits: None,
             refusals: BTreeSet::new(),
             unwritten: Unwritten::default(),
         };
@@ -267,8 +273,9 @@ impl Controller {
             Err(Rejection::TooManyNodes | Rejection::NoNode(_)) => {
                 "needs more nodes than the machine has"
             }
-            Err(Rejection::TooMuchPower | Rejection::FeedTooSmall { .. }) => {
-                "needs more power than the budget allows"
+            Err(Rejection::TooMuchPower) => "needs more power than the budget allows",
+            Err(Rejection::FeedTooSmall { .. }) => {
+                "needs more power than the feeds of its nodes carry"
             }
         };
         self.stuck.insert(number, why);
@@ -314,7 +321,7 @@ impl Controller {
     /// The next time at which a turn is due even if nothing happens: a limit changes, a time limit
     /// is reached, a failed change is tried again, nodes have been idle for long enough, or the policy asked to be woken.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let limit = self.scheduler.ledger().limits_to_come().first().map(|change| change.0);
+        let limit = self.scheduler.ledger().next_limit();
         let running = self.running.iter().filter_map(|number| self.jobs.get(number));
         let over = running.filter_map(|entry| self.due(entry));
         // The policy's own wake-up is put off as well.
@@ -361,7 +368,7 @@ impl Controller {
         // No job starts while another is suspended for lack of power.
         let may_ask = match self.scheduler.adjusts() {
             true => may_adjust,
-            false => !self.scheduler.ledger().has_suspended(),
+            false => !self.scheduler.has_suspended_for_machine(),
         };
         let may_ask = may_ask && !self.is_engine_stuck;
         let is_put_off = self.must_ask && may_ask && self.settles(now);
@@ -396,9 +403,19 @@ impl Controller {
         false
     }
 
-    /// Whether jobs hold more power than the limit allows.
+    /// Whether jobs hold more power than a limit allows.
     pub(super) fn is_short(&self) -> bool {
-        self.scheduler.ledger().power() > self.scheduler.ledger().limit()
+        !self.scheduler.over().is_empty()
+    }
+
+    /// Whether that is the limit of the machine.
+    pub(super) fn is_machine_short(&self) -> bool {
+        self.scheduler.excess(Limited::Machine) > Watts::ZERO
+    }
+
+    /// The name of a feed.
+    fn feed_name(&self, feed: usize) -> String {
+        self.setup.machine.feeds.as_ref().map_or("", |feeds| feeds.name(feed)).to_owned()
     }
 
     /// Records the limit in force and what the machine draws without any job, if one of them has changed.
@@ -408,6 +425,27 @@ impl Controller {
         if before != Some((limit, base)) {
             self.must_ask |= before.is_none_or(|before| before.0 != limit);
             self.note(now, EventKind::Limit { power: limit.limited(), base });
+        }
+        self.note_feeds(now);
+    }
+
+    /// Records the limits of feeds in force, if they have changed.
+    fn note_feeds(&mut self, now: Instant) {
+        let Some(feeds) = self.budget.feeds() else { return };
+        let limits: Vec<Watts> = feeds.iter().map(|limit| limit.at(now)).collect();
+        let before = self.feed_limits.replace(limits.clone()).unwrap_or_default();
+        for (feed, limit) in limits.into_iter().enumerate() {
+            if before.get(feed) == Some(&limit) {
+                continue;
+            }
+            let (name, power) = (self.feed_name(feed), limit.limited());
+            let text = match power {
+                Some(limit) => format!("feed '{name}' may carry {limit}"),
+                None => format!("feed '{name}' has no limit"),
+            };
+            let limit = Some(ScopedLimit { of: Scope::Feed(name), power });
+            self.note(now, EventKind::Notice { text, limit });
+            self.must_ask = true;
         }
     }
 
@@ -443,7 +481,7 @@ impl Controller {
             // Each refusal is reported once.
             if !self.refusals.contains(refusal) {
                 let text = format!("a decision of the policy was refused: {refusal}");
-                self.note(now, EventKind::Notice { text });
+                self.note(now, EventKind::notice(text));
             }
         }
         self.refusals = refusals;
@@ -480,7 +518,17 @@ impl Controller {
 
     /// A message if jobs hold more than the limit allows, saying what is done about it.
     pub(crate) fn shortage(&self) -> Option<&str> {
-        self.shortage.as_deref()
+        self.shortages.get(&Limited::Machine).map(String::as_str)
+    }
+
+    /// The same of a feed.
+    pub(crate) fn shortage_below(&self, feed: usize) -> Option<&str> {
+        self.shortages.get(&Limited::Feed(feed)).map(String::as_str)
+    }
+
+    /// All of these messages.
+    pub(crate) fn shortages(&self) -> impl Iterator<Item = &str> {
+        self.shortages.values().map(String::as_str)
     }
 
     /// The run of a job, if the job is running.

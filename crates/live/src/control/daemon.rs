@@ -168,7 +168,7 @@ impl Daemon {
         let saved = store.load()?;
         let done = done(&saved);
         let now = clock.now();
-        budget.restore_override(saved.budget.as_deref(), &setup.machine);
+        budget.restore_override(saved.budget.as_deref(), &saved.part_budgets, &setup.machine);
         let limits = budget.budget(&clock);
         let lookups = LookupThread::begin(store.reader()?);
         let mut controller = Controller::new(setup, limits, saved, now)?;
@@ -458,7 +458,7 @@ impl Daemon {
         let saved = self.store.load()?;
         let done = done(&saved);
         let setup = self.controller.setup().clone();
-        self.budget.restore_override(saved.budget.as_deref(), &setup.machine);
+        self.budget.restore_override(saved.budget.as_deref(), &saved.part_budgets, &setup.machine);
         let budget = self.budget.budget(&self.clock);
         self.controller = Controller::new(setup, budget, saved, now)?;
         self.controller.let_engine_choose(self.engine.chooses_nodes());
@@ -478,7 +478,7 @@ impl Daemon {
             if setup.switch_off.is_some() && !self.engine.can_switch() {
                 return Err(CANNOT_SWITCH.to_owned());
             }
-            let mut active = self.budget.with(schedule);
+            let mut active = self.budget.with(schedule, &setup.machine);
             let budget = active.budget(&self.clock);
             self.controller.set_up(setup, budget, now).map_err(|error| error.to_string())?;
             self.budget = active;

@@ -179,7 +179,9 @@ impl Outlook {
                 _ => format!("the budget is {text} from {:.0} s from now on", after.secs_f64()),
             });
         }
-        Budget::from_steps(steps).map_err(|error| malformed(error.to_string()))
+        let budget = Budget::from_steps(steps).map_err(|error| malformed(error.to_string()))?;
+        let feeds = self.budget.feeds().map(|feeds| feeds.to_vec());
+        Ok(budget.with_feeds(feeds.unwrap_or_default()))
     }
 
     fn line(&self, entry: &Entry, future: &Future) -> ForecastLine {

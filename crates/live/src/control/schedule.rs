@@ -121,6 +121,11 @@ impl Schedule {
         Schedule { plan: Timetable::Always(Watts::UNLIMITED), zone: TimeZone::UTC }
     }
 
+    /// Limits in this time zone.
+    pub(crate) fn of(plan: Timetable<Watts>, zone: &TimeZone) -> Self {
+        Schedule { plan, zone: zone.clone() }
+    }
+
     /// The time zone of its limits.
     pub(crate) fn zone(&self) -> &TimeZone {
         &self.zone

@@ -8,12 +8,13 @@
 
 use std::collections::HashMap;
 
+use super::limited::Limited;
 use super::setup::Setup;
 use crate::job::{Allotment, Run};
 use busbar_core::budget::Budget;
 use busbar_core::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use busbar_core::job::Job;
-use busbar_core::ledger::{Ledger, SwitchState, Violation};
+use busbar_core::ledger::{BelowFeed, Ledger, SwitchState, Violation};
 use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint};
 use busbar_core::policy::{Adopted, Decision, PastJob, Policy, Predictions};
 use busbar_core::switching::{Directions, Switcher};
@@ -248,11 +249,66 @@ impl Scheduler {
         Some(self.model.nominal(id, &self.jobs[id.index()]))
     }
 
+    /// What has a limit that jobs hold more than: feeds before those above them, and the machine last.
+    pub(super) fn over(&self) -> Vec<Limited> {
+        let ledger = self.ledger();
+        let count = ledger.feeds().map_or(0, |feeds| feeds.all().len());
+        let feeds = (0..count).rev().map(Limited::Feed);
+        feeds.chain([Limited::Machine]).filter(|at| self.excess(*at) > Watts::ZERO).collect()
+    }
+
+    /// The power that is held in excess of a limit.
+    pub(super) fn excess(&self, at: Limited) -> Watts {
+        let ledger = self.ledger();
+        match at {
+            Limited::Machine => ledger.power().saturating_sub(ledger.limit()),
+            Limited::Feed(feed) => self.below(feed).map_or(Watts::ZERO, |below| below.excess()),
+        }
+    }
+
+    /// What a feed carries.
+    pub(super) fn below(&self, feed: usize) -> Option<BelowFeed> {
+        self.ledger().below(feed)
+    }
+
+    /// What a running job holds of what is limited.
+    pub(super) fn held_at(&self, number: u64, at: Limited) -> Watts {
+        let Some(&id) = self.ids.get(&number) else { return Watts::ZERO };
+        match at {
+            Limited::Machine => self.ledger().held_by(id).map_or(Watts::ZERO, |held| held.power),
+            Limited::Feed(feed) => self.ledger().held_below(id, feed),
+        }
+    }
+
+    /// How many nodes of a running job are there where power is limited, of how many.
+    pub(super) fn share(&self, number: u64, at: Limited) -> Option<(u32, u32)> {
+        let id = *self.ids.get(&number)?;
+        let all = self.ledger().held_by(id)?.nodes;
+        Some(match at {
+            Limited::Machine => (all, all),
+            Limited::Feed(feed) => (self.ledger().nodes_below(id, feed), all),
+        })
+    }
+
+    /// Whether jobs are suspended for which the machine has too little power. Where a feed has too little, it keeps what they will
+    /// claim, and others may start below other feeds.
+    pub(super) fn has_suspended_for_machine(&self) -> bool {
+        let ledger = self.ledger();
+        ledger.has_suspended() && (!ledger.has_feeds() || ledger.claimed() > ledger.free_power())
+    }
+
+    /// Whether feeds keep a job from starting that would fit otherwise.
+    pub(super) fn is_unfed(&self, number: u64) -> bool {
+        let nominal = self.ids.get(&number).zip(self.nominal(number));
+        self.ledger().has_feeds()
+            && nominal.is_some_and(|(id, point)| !self.ledger().is_fed(*id, &point))
+    }
+
     /// Moves the clock.
     pub(super) fn advance(&mut self, now: Instant) {
-        let before = self.ledger().limit();
+        let changes = self.ledger().next_limit();
         self.dispatch.advance(now);
-        if self.ledger().limit() != before {
+        if changes.is_some_and(|at| at <= now) {
             self.dispatch.budget_changed();
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::allotment::Allotment;
 use super::node::NodeState;
 use super::outcome::{EndReason, JobOutcome};
+use super::scope::ScopedLimit;
 use busbar_core::ledger::SwitchState;
 use busbar_core::units::{Instant, Joules, Watts};
 
@@ -141,10 +142,18 @@ pub enum EventKind {
     Notice {
         /// The message.
         text: String,
+        /// The limit that it is about, if a part of the machine has another one now, or it was determined at the start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<ScopedLimit>,
     },
 }
 
 impl EventKind {
+    /// A message to the operator.
+    pub fn notice(text: impl Into<String>) -> Self {
+        EventKind::Notice { text: text.into(), limit: None }
+    }
+
     /// The job that the event is about, if it is about one.
     pub fn job(&self) -> Option<u64> {
         match self {

@@ -412,7 +412,7 @@ pub fn serve<T>(
             }
         }),
     };
-    let budget = ActiveBudget::new(resolved.schedule.clone());
+    let budget = ActiveBudget::new(resolved.schedule.clone(), &resolved.setup.machine);
     let setup = setup(config, &resolved);
     operators.set(setup.operators.clone());
     let (sender, inbox) = channel();

@@ -9,7 +9,7 @@ use super::connection::connect_to_read;
 use super::error::Fault;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::state::State;
-use super::{PAST_JOBS, Query, Saved, StoreError, StoredJob, WallTimes, nodes};
+use super::{PAST_JOBS, Query, Saved, StoreError, StoredJob, WallTimes, budgets, nodes};
 use crate::job::{Element, Entry, JobOutcome, Owner, Phase, Program};
 use crate::wire::HistoryLine;
 
@@ -149,7 +149,8 @@ fn load(connection: &Connection) -> Result<Saved, Fault> {
     past.sort_by_key(|entry| (entry.end(), entry.number));
     let State { next_number, budget, last, .. } = State::read(connection)?;
     let nodes = nodes::read(connection)?;
-    Ok(Saved { jobs, walls, program_bytes, next: next_number, nodes, budget, last, past })
+    let (part_budgets, next) = (budgets::read(connection)?, next_number);
+    Ok(Saved { jobs, walls, program_bytes, next, nodes, budget, part_budgets, last, past })
 }
 
 /// The size of each job's program, without reading it. Elements of an array share that of the first

@@ -9,7 +9,7 @@ use super::seal;
 pub(super) const MARK: i32 = 0x4275_7364;
 
 /// The version that this program writes.
-pub(super) const VERSION: i32 = 3;
+pub(super) const VERSION: i32 = 4;
 
 /// A table whose rows are sealed.
 pub(super) struct Table {
@@ -57,6 +57,10 @@ pub(super) const EVENT: Table =
 /// Nodes that are not on.
 pub(super) const NODE: Table = Table { name: "node", sealed: &["node", "state"] };
 
+/// Limits that operators have set of parts of the machine.
+pub(super) const PART_BUDGET: Table =
+    Table { name: "part_budget", sealed: &["kind", "name", "budget"] };
+
 /// Sums of what jobs took.
 pub(super) const USAGE: Table = Table {
     name: "usage",
@@ -75,7 +79,7 @@ pub(super) const USAGE: Table = Table {
 };
 
 /// All tables whose rows are sealed.
-pub(super) const TABLES: [Table; 6] = [STATE, JOB, PROGRAM, EVENT, NODE, USAGE];
+pub(super) const TABLES: [Table; 7] = [STATE, JOB, PROGRAM, EVENT, NODE, USAGE, PART_BUDGET];
 
 impl Table {
     /// A query for rows: the sealed columns, then the seal.

@@ -25,6 +25,7 @@ pub(super) const STEPS: &[Step] = &[
     Step::of(include_str!("schema.sql")),
     Step::of(include_str!("schema-2.sql")),
     Step { script: include_str!("schema-3.sql"), then: usage::begin },
+    Step::of(include_str!("schema-4.sql")),
 ];
 
 const _: () = assert!(STEPS.len() as i32 == VERSION);

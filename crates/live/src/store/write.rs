@@ -10,7 +10,7 @@ use super::schema::{EVENT, JOB, PROGRAM};
 use super::seal::{identity, millis, sealed};
 use super::state::State;
 use super::usage::Additions;
-use super::{Batch, WallTimes, nodes, wall_at};
+use super::{Batch, WallTimes, budgets, nodes, wall_at};
 use crate::job::{Element, Entry, Phase};
 use busbar_core::units::Instant;
 
@@ -23,6 +23,7 @@ pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<(), F
     submit(&transaction, batch, &mut usage)?;
     change(&transaction, batch, &mut usage)?;
     nodes::write(&transaction, &batch.nodes)?;
+    budgets::write(&transaction, &batch.part_budgets)?;
     tell(&transaction, batch, &mut state.next_line)?;
     usage.measured(&transaction, &batch.events, |event| wall_at(batch.now, event.at))?;
     usage.write(&transaction)?;

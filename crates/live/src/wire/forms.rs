@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::job::{
     After, Allotment, ChangeReason, End, EndReason, EventKind, JobOutcome, JobRequest, NodeState,
+    Scope, ScopedLimit,
 };
 use busbar_core::ledger::SwitchState;
 
@@ -45,6 +46,40 @@ pub(crate) struct JobRequestForm {
     /// The account that the job's energy is counted for, as its user names it. Nothing depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     account: Option<String>,
+}
+
+/// A limit of a part of the machine.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ScopedLimit))]
+#[serde(remote = "ScopedLimit")]
+pub(crate) struct ScopedLimitForm {
+    /// What it is about.
+    of: Scope,
+    /// The limit, what the idle nodes draw included; `None` if there is none.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "power_w", with = "json", default)]
+    power: Option<Watts>,
+}
+
+/// A limit that may be missing.
+mod optional_limit {
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Present(#[serde(with = "ScopedLimitForm")] ScopedLimit);
+
+    pub(super) fn serialize<S: Serializer>(
+        limit: &Option<ScopedLimit>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        limit.clone().map(Present).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<ScopedLimit>, D::Error> {
+        Ok(Option::<Present>::deserialize(deserializer)?.map(|Present(limit)| limit))
+    }
 }
 
 /// A request that may be missing.
@@ -304,5 +339,9 @@ pub(crate) enum EventKindForm {
     Notice {
         /// The message.
         text: String,
+        /// The limit that it is about, if a part of the machine has another one now, or it was determined at the start.
+        #[cfg_attr(feature = "schema", schema(value_type = Option<ScopedLimitForm>))]
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_limit")]
+        limit: Option<ScopedLimit>,
     },
 }

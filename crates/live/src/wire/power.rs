@@ -79,6 +79,53 @@ pub struct PowerState {
     /// The measured power, where nodes have meters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredPower>,
+    /// The feeds of the machine, each after the one above it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feeds: Vec<FeedPower>,
+}
+
+/// A feed: its limit, and what is drawn through it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct FeedPower {
+    /// Its name.
+    pub name: String,
+    /// The feed above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// How many nodes are below it.
+    pub nodes: u32,
+    /// The limit in force; `None` if there is none.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "limit_w", with = "json", default)]
+    pub limit: Option<Watts>,
+    /// What its nodes draw without jobs.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "base_w", with = "json")]
+    pub base: Watts,
+    /// The power that jobs hold on its nodes.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "held_w", with = "json")]
+    pub held: Watts,
+    /// The power left for further jobs, as far as this feed is concerned; `None` if it has no limit.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "free_w", with = "json", default)]
+    pub free: Option<Watts>,
+    /// The measured power of its nodes that were measured; nothing if none was.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(
+        rename = "measured_w",
+        with = "json",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub measured: Option<Watts>,
+    /// Whether an operator has set the limit, rather than the machine file.
+    pub set_by_operator: bool,
+    /// Later limits.
+    pub to_come: Vec<LimitFrom>,
+    /// A message if jobs hold more than the limit allows, saying what is done about it.
+    pub notice: Option<String>,
 }
 
 /// A limit from a time on.

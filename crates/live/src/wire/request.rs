@@ -7,7 +7,7 @@ use super::forecast::ForecastRequest;
 use super::forms::JobRequestForm;
 use super::refusal::{Refusal, RefusalKind};
 use super::version::{PROTOCOL, Protocol};
-use crate::job::{ArraySpec, JobRequest, Program};
+use crate::job::{ArraySpec, JobRequest, Program, Scope};
 
 /// A request as a client sends it, with the version of the protocol.
 #[derive(Serialize)]
@@ -60,6 +60,13 @@ pub enum Request {
         /// configured budget. For operators.
         #[serde(default)]
         set: Option<String>,
+    },
+    /// Set another limit of a part of the machine. For operators.
+    Limit {
+        /// What it is about.
+        of: Scope,
+        /// The new limit as it is written on the command line; `configured` returns to the configured one.
+        to: String,
     },
     /// Show the history.
     History {

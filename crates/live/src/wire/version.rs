@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol that this program speaks.
-pub const PROTOCOL: Protocol = Protocol { major: 2, minor: 0 };
+pub const PROTOCOL: Protocol = Protocol { major: 2, minor: 1 };
 
 /// A version of the protocol, written as `1.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

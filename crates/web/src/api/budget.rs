@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use busbar_live::job::Scope;
 use busbar_live::wire::{PowerState, Request};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{Body, Query};
+use super::extract::{Body, Path, Query};
 use crate::access::Caller;
 use crate::answers;
 use crate::api::callers::Operator;
@@ -72,6 +73,45 @@ pub(crate) async fn reset(
     Operator(caller): Operator,
 ) -> Result<Json<PowerState>, ApiError> {
     let request = Request::Budget { set: Some("configured".to_owned()) };
+    answers::budget(app.change(request, caller.who).await?).map(Json)
+}
+
+/// Set another limit of a feed, which holds until it is changed again
+///
+/// A share (`80%`) is of what the nodes below the feed can draw. Only jobs on these nodes are slowed.
+#[utoipa::path(
+    put,
+    path = "/api/v2/budget/feeds/{feed}",
+    operation_id = "set_feed",
+    tag = "power", params(("feed" = String, Path, description = "The name of the feed")),
+    request_body = NewLimit, security(("token" = [])),
+    responses((status = 200, description = "The budget and its use", body = PowerState), ApiError)
+)]
+pub(crate) async fn set_feed(
+    State(app): State<Arc<App>>,
+    Operator(caller): Operator,
+    Path(feed): Path<String>,
+    Body(new): Body<NewLimit>,
+) -> Result<Json<PowerState>, ApiError> {
+    let request = Request::Limit { of: Scope::Feed(feed), to: new.limit };
+    answers::budget(app.change(request, caller.who).await?).map(Json)
+}
+
+/// Return to the configured limit of a feed
+#[utoipa::path(
+    delete,
+    path = "/api/v2/budget/feeds/{feed}",
+    operation_id = "reset_feed",
+    tag = "power", params(("feed" = String, Path, description = "The name of the feed")),
+    security(("token" = [])),
+    responses((status = 200, description = "The budget and its use", body = PowerState), ApiError)
+)]
+pub(crate) async fn reset_feed(
+    State(app): State<Arc<App>>,
+    Operator(caller): Operator,
+    Path(feed): Path<String>,
+) -> Result<Json<PowerState>, ApiError> {
+    let request = Request::Limit { of: Scope::Feed(feed), to: "configured".to_owned() };
     answers::budget(app.change(request, caller.who).await?).map(Json)
 }
 

@@ -3,7 +3,7 @@
 function showBudget(status) {
   const { limit_w: limit, set_by_operator: isSet, to_come: next } = status.power;
   setText("budget-now", `${limit === null ? "There is no limit" : `The limit is ${watts(limit)}`}, ${isSet ? "set by an operator" : "as configured"}.`);
-  byId("budget-reset").hidden = !isSet;
+  showReset(status);
   const lines = next.map(({ at_s: at, limit_w: power }) => [clockTime(at), limitWords(power)]);
   const nothing = isSet ? "The limit stays until it is changed." : "No change: the configured budget is the same at all times.";
   keepList("to-come", lines.length ? lines : [[null, nothing]]);
@@ -44,16 +44,19 @@ function watchBudget(changed) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     doing(answer, event.submitter, async () => {
-      const said = await setLimit(byId("budget-limit").value.trim(), changed);
+      const feed = feedChosen(), limit = byId("budget-limit").value.trim();
+      const said = await (feed ? setFeed(feed, limit, changed) : setLimit(limit, changed));
       form.reset();
       return said;
     });
   });
   byId("budget-reset").addEventListener("click", ({ currentTarget }) => doing(answer, currentTarget, async () => {
-    await change("budget", "DELETE");
+    const feed = feedChosen();
+    await change(feed ? `budget/feeds/${encodeURIComponent(feed)}` : "budget", "DELETE");
     changed();
-    return "The configured budget holds again.";
+    return feed ? `The configured limit of feed ${feed} holds again.` : "The configured budget holds again.";
   }));
+  byId("budget-of").addEventListener("change", () => { if (known.status) showReset(known.status); });
   byId("budget-try").addEventListener("click", () => {
     byId("whatif-limit").value = byId("budget-limit").value;
     byId("whatif-from").value = "0";

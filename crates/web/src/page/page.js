@@ -100,6 +100,7 @@ function heard(kind, data) {
   if (kind === "status") {
     known.status = data;
     showPower(data);
+    showFeeds(data);
     showBudget(data);
     showPolicy(data);
   } else if (kind === "history" || kind === "missed") {

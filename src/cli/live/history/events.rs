@@ -187,7 +187,7 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
                 false => format!("job {job} is over: {}", reasons.join(", ")),
             }
         }
-        EventKind::Notice { text } => format!("notice: {}", words::visible(text)),
+        EventKind::Notice { text, .. } => format!("notice: {}", words::visible(text)),
     }
 }
 

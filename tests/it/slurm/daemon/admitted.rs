@@ -14,7 +14,7 @@ use super::{Running, text};
 /// The daemon's notices so far.
 fn notices(served: &Served) -> Vec<String> {
     let texts = served.history().into_iter().filter_map(|line| match line.event.kind {
-        EventKind::Notice { text } => Some(text),
+        EventKind::Notice { text, .. } => Some(text),
         _ => None,
     });
     texts.collect()

@@ -168,7 +168,7 @@ fn work_of_others_on_nodes_of_busbar_counts() {
     assert_eq!(on, node.names());
     assert!(served.status().power.held > held);
     served.wait("its cap", || (served.nodes()[line.on[0] as usize].0 > LOWEST).then_some(()));
-    let is_said = |kind: &EventKind| matches!(kind, EventKind::Notice { text } if text.contains("which Busbar does not manage"));
+    let is_said = |kind: &EventKind| matches!(kind, EventKind::Notice { text, .. } if text.contains("which Busbar does not manage"));
     assert!(served.history().iter().any(|line| is_said(&line.event.kind)));
     // It is capped with the others, and nobody ends it.
     served.lower_budget(500);

@@ -57,7 +57,7 @@ impl Controller {
                     "{name}, which Busbar does not manage, runs on {nodes} of Busbar's nodes ({count}): its \
                     maximum power there counts"
                 );
-                self.note(now, EventKind::Notice { text });
+                self.note(now, EventKind::notice(text));
             }
             entry.phase = Phase::Running(run);
             self.note(now, EventKind::Started { job: number, attempt: 1, allotment });

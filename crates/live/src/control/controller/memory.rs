@@ -19,6 +19,7 @@ pub(crate) struct Memory {
     must_ask: bool,
     put_off: Option<Instant>,
     limit: Option<(Watts, Watts)>,
+    feed_limits: Option<Vec<Watts>>,
     switcher: Option<Switcher>,
 }
 
@@ -36,18 +37,19 @@ impl Controller {
             must_ask: self.must_ask,
             put_off: self.put_off,
             limit: self.limit,
+            feed_limits: self.feed_limits.clone(),
             switcher: self.switcher.clone(),
         })
     }
 
     /// Continues from the state of another controller with the same jobs.
     pub(crate) fn recall(&mut self, memory: Memory) {
-        let Memory { scheduler, stuck, aside, unmanaged, must_ask, put_off, limit, switcher } =
-            memory;
+        let Memory { scheduler, stuck, aside, unmanaged, must_ask, put_off, limit, .. } = memory;
+        let Memory { feed_limits, switcher, .. } = memory;
         self.scheduler = Scheduler::from_snapshot(&self.setup, scheduler);
         (self.stuck, self.aside, self.unmanaged) = (stuck, aside, unmanaged);
         (self.must_ask, self.put_off, self.limit) = (must_ask, put_off, limit);
-        self.switcher = switcher;
+        (self.switcher, self.feed_limits) = (switcher, feed_limits);
         self.must_rebuild = false;
     }
 

@@ -1,11 +1,11 @@
 //! The result of a turn: changes to be written to the store, and acts to be carried out afterwards.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Controller;
 use crate::engine::{Power, Signal};
 use crate::job::{
-    Allotment, Attempt, ChangeReason, Entry, Event, EventKind, Phase, Previous, Program, Run,
+    Allotment, Attempt, ChangeReason, Entry, Event, EventKind, Phase, Previous, Program, Run, Scope,
 };
 use crate::store::Batch;
 use busbar_core::units::{Instant, Span};
@@ -24,6 +24,7 @@ pub(super) struct Unwritten {
     /// Nodes that are in another state.
     pub(super) nodes: BTreeSet<u32>,
     pub(super) budget: Option<Option<String>>,
+    pub(super) part_budgets: BTreeMap<Scope, Option<String>>,
     pub(super) acts: Vec<Act>,
 }
 
@@ -217,7 +218,7 @@ impl Controller {
 
     /// Records a message to the operator.
     pub(crate) fn notice(&mut self, now: Instant, text: String) {
-        self.note(now, EventKind::Notice { text });
+        self.note(now, EventKind::notice(text));
     }
 
     /// Records that a daemon has started.
@@ -236,7 +237,7 @@ impl Controller {
     pub fn take(&mut self, now: Instant, wall: i64) -> Turn {
         let unwritten = std::mem::take(&mut self.unwritten);
         let Unwritten { submitted, elements, mut changed, mut confirmed, .. } = unwritten;
-        let Unwritten { over, events, nodes, budget, acts, .. } = unwritten;
+        let Unwritten { over, events, nodes, budget, part_budgets, acts, .. } = unwritten;
         let nodes = nodes.into_iter().map(|node| (node, self.switched.get(&node).copied()));
         let nodes = nodes.collect();
         changed.append(&mut confirmed);
@@ -251,7 +252,9 @@ impl Controller {
             alive.filter_map(|number| self.jobs.get(number).cloned()).collect();
         changed.extend(over);
         let (now, boot) = ((now, wall), None);
-        let batch = Batch { submitted, elements, changed, events, nodes, budget, now, boot };
+        let part_budgets = part_budgets.into_iter().collect();
+        let batch =
+            Batch { submitted, elements, changed, events, nodes, budget, part_budgets, now, boot };
         Turn { batch, acts }
     }
 
@@ -265,6 +268,7 @@ impl Controller {
             events,
             nodes,
             budget,
+            part_budgets,
             acts,
             confirmed: _,
         } = &self.unwritten;
@@ -275,6 +279,7 @@ impl Controller {
             && events.is_empty()
             && nodes.is_empty()
             && budget.is_none()
+            && part_budgets.is_empty()
             && acts.is_empty()
     }
 }

@@ -50,7 +50,7 @@ impl Controller {
                     "job {} was placed on nodes that another job seems to have; it runs under their caps",
                     attempt.job
                 );
-                self.note(now, EventKind::Notice { text });
+                self.note(now, EventKind::notice(text));
             }
             return false;
         };

@@ -3,6 +3,7 @@
 use super::Controller;
 use crate::job::{
     ArraySpec, Element, EndReason, Entry, EventKind, JobRequest, Owner, Phase, Program, Requester,
+    Scope,
 };
 use crate::wire::{Refusal, RefusalKind, Submission};
 use busbar_core::units::{Instant, Span};
@@ -321,6 +322,11 @@ impl Controller {
     /// Records the budget that an operator set; `None` if the configured one applies again.
     pub(crate) fn write_budget(&mut self, text: Option<String>) {
         self.unwritten.budget = Some(text);
+    }
+
+    /// The same for a part of the machine.
+    pub(crate) fn write_limit(&mut self, of: Scope, text: Option<String>) {
+        self.unwritten.part_budgets.insert(of, text);
     }
 }
 

@@ -1,10 +1,14 @@
-//! Shortage: running jobs hold more power than a lower budget allows.
+//! Shortage: running jobs hold more power than a lower limit allows, of the machine or of a feed.
 //!
-//! First, jobs are given less power on the nodes they have, starting with those that lose least speed
+//! Feeds come before those above them, and the machine last: what is saved below a feed counts above it, too. For each of them,
+//! only jobs on its nodes give power up. First, these jobs are given less power on the nodes they have, starting with those that lose least speed
 //! per watt saved. If all jobs are at their minimum and that is not enough, the last resort acts. When
 //! power is available again, the oldest jobs get back first what they had.
 
+use std::collections::BTreeSet;
+
 use super::{Act, Controller};
+use crate::control::limited::Limited;
 use crate::control::scheduler::{Alternative, Effect};
 use crate::control::setup::LastResort;
 use crate::engine::Signal;
@@ -15,6 +19,7 @@ use busbar_core::units::{Instant, Span, Watts};
 struct Saving {
     number: u64,
     to: Alternative,
+    /// What that saves where power is short.
     saved: Watts,
     /// Lost speed, in nodes, for each milliwatt saved.
     loss: f64,
@@ -23,16 +28,24 @@ struct Saving {
 impl Controller {
     /// Brings the power that running jobs hold within the limit, as far as possible.
     pub(super) fn reduce_power(&mut self, now: Instant) {
-        if !self.is_short() {
-            // As long as jobs are suspended, power is short.
-            self.shortage.take_if(|_| !self.scheduler.ledger().has_suspended());
-            return;
+        for at in self.scheduler.over() {
+            self.reduce_at(now, at);
+            self.must_ask = true;
         }
+        // As long as jobs are suspended, power is short.
+        if !self.shortages.is_empty() && !self.scheduler.ledger().has_suspended() {
+            let still: BTreeSet<Limited> = self.scheduler.over().into_iter().collect();
+            self.shortages.retain(|at, _| still.contains(at));
+        }
+    }
+
+    fn reduce_at(&mut self, now: Instant, at: Limited) {
+        let is_short = |controller: &Self| controller.scheduler.excess(at) > Watts::ZERO;
         // One reduction for each job at a time; then the remaining ones are rated again.
-        while self.is_short() {
-            let excess = self.excess();
+        while is_short(self) {
+            let excess = self.scheduler.excess(at);
             let mut savings: Vec<Saving> =
-                self.running.iter().filter_map(|number| self.best_saving(*number)).collect();
+                self.running.iter().filter_map(|number| self.best_saving(*number, at)).collect();
             if savings.is_empty() {
                 break;
             }
@@ -54,18 +67,11 @@ impl Controller {
                 break;
             }
         }
-        if !self.is_short() {
-            self.shortage = None;
+        if !is_short(self) {
+            self.shortages.remove(&at);
         } else if !self.may_still_succeed() {
-            self.last_resort(now);
+            self.last_resort(now, at);
         }
-        self.must_ask = true;
-    }
-
-    /// The power held in excess of the limit.
-    fn excess(&self) -> Watts {
-        let ledger = self.scheduler.ledger();
-        ledger.power().saturating_sub(ledger.limit())
     }
 
     /// A running job that may be changed: it is neither suspended nor about to end, and the policy
@@ -76,11 +82,12 @@ impl Controller {
     }
 
     /// The reduction of a job's power that loses least speed per watt.
-    fn best_saving(&self, number: u64) -> Option<Saving> {
+    fn best_saving(&self, number: u64, at: Limited) -> Option<Saving> {
+        let share = self.scheduler.share(number, at).filter(|share| share.0 > 0)?;
         let run = self.adjustable(number).filter(|_| !self.has_just_failed(number))?;
         let allotment = &run.allotment;
         let savings = self.scheduler.alternatives(number, allotment).into_iter().filter_map(|to| {
-            let saved = allotment.power.saturating_sub(to.point.power);
+            let saved = part(allotment.power.saturating_sub(to.point.power), share);
             if saved == Watts::ZERO {
                 return None;
             }
@@ -114,7 +121,7 @@ impl Controller {
     }
 
     /// Applies the last resort: all jobs are at their minimum, and they still hold too much.
-    fn last_resort(&mut self, now: Instant) {
+    fn last_resort(&mut self, now: Instant, at: Limited) {
         // The youngest jobs have least to lose.
         let mut running: Vec<(Instant, u64)> = self
             .running
@@ -122,40 +129,57 @@ impl Controller {
             .copied()
             .filter_map(|number| self.adjustable(number).map(|run| (run, number)))
             .filter(|(run, _)| !run.of_others)
+            .filter(|(_, number)| self.scheduler.held_at(*number, at) > Watts::ZERO)
             .map(|(run, number)| (run.start, number))
             .collect();
         running.sort_unstable();
-        let excess = self.excess();
+        let excess = self.scheduler.excess(at);
         let done = match self.setup.last_resort {
-            LastResort::Hold => "no job starts until enough jobs have ended",
+            LastResort::Hold => match at {
+                Limited::Machine => "no job starts until enough jobs have ended",
+                Limited::Feed(_) => "no job starts below it until enough jobs have ended",
+            },
             LastResort::Suspend => {
                 running.retain(|(_, number)| !self.is_unstoppable(*number));
-                while self.is_short() {
+                while self.scheduler.excess(at) > Watts::ZERO {
                     let Some((_, number)) = running.pop() else { break };
                     self.suspend(now, number);
                 }
                 "the youngest jobs are suspended"
             }
             LastResort::Cancel => {
-                let runs = self.running.iter().filter_map(|number| self.run_of(*number));
-                let ending = runs.filter(|run| run.ending.is_some());
-                let mut leaving: Watts = ending.map(|run| run.allotment.power).sum();
+                let is_ending =
+                    |number: &&u64| self.run_of(**number).is_some_and(|run| run.ending.is_some());
+                let ending = self.running.iter().filter(is_ending);
+                let held = |number: u64| self.scheduler.held_at(number, at);
+                let mut leaving: Watts = ending.map(|number| held(*number)).sum();
                 while leaving < excess {
                     let Some((_, number)) = running.pop() else { break };
-                    leaving += self.adjustable(number).map_or(Watts::ZERO, |c| c.allotment.power);
+                    leaving += self.scheduler.held_at(number, at);
                     self.ask_to_end(now, number, EndReason::Budget, None);
                 }
                 "the youngest jobs are ended"
             }
         };
-        let limit = self.scheduler.ledger().limit();
-        let text = format!(
-            "jobs at their lowest power need {excess} more than the limit of {limit}: {done}"
-        );
-        if self.shortage.is_none() {
-            self.note(now, EventKind::Notice { text: text.clone() });
+        let text = match at {
+            Limited::Machine => {
+                let limit = self.scheduler.ledger().limit();
+                format!(
+                    "jobs at their lowest power need {excess} more than the limit of {limit}: {done}"
+                )
+            }
+            Limited::Feed(feed) => {
+                let limit = self.scheduler.below(feed).map(|below| below.limit).unwrap_or_default();
+                let name = self.feed_name(feed);
+                format!(
+                    "jobs at their lowest power need {excess} more than the limit of feed '{name}', {limit}: {done}"
+                )
+            }
+        };
+        if !self.shortages.contains_key(&at) {
+            self.note(now, EventKind::notice(text.clone()));
         }
-        self.shortage = Some(text);
+        self.shortages.insert(at, text);
     }
 
     fn suspend(&mut self, now: Instant, number: u64) {
@@ -174,9 +198,11 @@ impl Controller {
     /// Gives back power that was taken, as far as there is any: suspended jobs before slowed ones,
     /// and the oldest first.
     pub(super) fn give_back(&mut self, now: Instant) {
-        if self.is_short() {
+        // Where a feed alone is short, the ledger gives nothing below it.
+        if self.is_machine_short() {
             return;
         }
+        let has_feeds = self.scheduler.ledger().has_feeds();
         let (mut suspended, mut slowed) = (Vec::new(), Vec::new());
         for number in &self.running {
             let Some(run) = self.run_of(*number).filter(|run| run.ending.is_none()) else {
@@ -191,12 +217,13 @@ impl Controller {
         suspended.sort_unstable();
         slowed.sort_unstable();
         for (_, number) in suspended {
-            if !self.resume(now, number) {
+            // It may be its feed that has too little, and others may be below other feeds.
+            if !self.resume(now, number) && !has_feeds {
                 return;
             }
         }
         for (_, number) in slowed {
-            if !self.restore(now, number) {
+            if !self.restore(now, number) && !has_feeds {
                 return;
             }
         }
@@ -241,4 +268,13 @@ impl Controller {
         }
         false
     }
+}
+
+/// The part of a power that is drawn on so many nodes of as many, rounded down.
+fn part(power: Watts, (some, all): (u32, u32)) -> Watts {
+    if some >= all {
+        return power;
+    }
+    let part = u128::from(power.milliwatts()) * u128::from(some) / u128::from(all.max(1));
+    Watts::from_milliwatts(part as u64)
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 mod arrays;
+mod feeds;
 mod lifecycle;
 mod limits;
 mod placing;
@@ -24,7 +25,7 @@ use busbar_core::freedom::Freedom;
 use busbar_core::machine::{Details, Machine};
 use busbar_core::policy::PolicySpec;
 use busbar_core::profile::cab;
-use busbar_core::units::{Joules, Span};
+use busbar_core::units::{Joules, NodeId, Span};
 use busbar_core::world::Repertoire;
 
 const ALICE: Owner = Owner { user: 1000, group: 1000 };
@@ -93,6 +94,8 @@ struct World {
     next: u64,
     /// What runs, what it draws if it is not stopped, and whether it is.
     running: BTreeMap<Attempt, (Watts, bool)>,
+    /// On which nodes.
+    on: BTreeMap<Attempt, Vec<u32>>,
     /// Who was ever started.
     started: BTreeMap<Attempt, u32>,
     /// Nodes that are not on, as is written down.
@@ -110,6 +113,7 @@ impl World {
             file: BTreeMap::new(),
             next: 1,
             running: BTreeMap::new(),
+            on: BTreeMap::new(),
             started: BTreeMap::new(),
             nodes_in_file: BTreeMap::new(),
             nodes: BTreeMap::new(),
@@ -148,15 +152,17 @@ impl World {
     /// Does the first so many acts; returns who is gone because of a signal.
     fn act(&mut self, acts: &[Act], most: usize, limit: Watts) {
         for act in acts.iter().take(most) {
-            let before = self.drawn();
+            let (before, below_before) = (self.drawn(), self.below_feeds());
             match act {
                 Act::Start { attempt, allotment } => {
                     *self.started.entry(*attempt).or_default() += 1;
                     self.running.insert(*attempt, (allotment.power, false));
+                    self.on.insert(*attempt, allotment.node_numbers());
                 }
                 Act::Set { attempt, allotment, .. } => {
                     if let Some((power, _)) = self.running.get_mut(attempt) {
                         *power = allotment.power;
+                        self.on.insert(*attempt, allotment.node_numbers());
                     }
                     self.controller.confirmed(*attempt, allotment);
                 }
@@ -182,7 +188,40 @@ impl World {
             }
             let power = self.drawn();
             assert!(power <= limit || power <= before, "{act:?} leads to {power}, over {limit}");
+            let limits = self.feed_limits();
+            for (feed, power) in self.below_feeds().into_iter().enumerate() {
+                let (limit, before) = (limits[feed], below_before[feed]);
+                assert!(
+                    power <= limit || power <= before,
+                    "{act:?} leads to {power} below feed {feed}, over {limit}"
+                );
+            }
         }
+    }
+
+    /// By feed: its limit now.
+    fn feed_limits(&self) -> Vec<Watts> {
+        let now = self.controller.scheduler.ledger().now();
+        let feeds = self.controller.budget.feeds().into_iter().flat_map(|feeds| feeds.iter());
+        feeds.map(|limit| limit.at(now)).collect()
+    }
+
+    /// By feed: what the nodes draw that it names, or that a feed below it names.
+    fn below_feeds(&self) -> Vec<Watts> {
+        let machine = &self.controller.setup.machine;
+        let Some(tree) = &machine.feeds else { return Vec::new() };
+        let mut below = vec![Watts::ZERO; tree.all().len()];
+        let mut draws = |node: u32, power: Watts| {
+            tree.feeds_of(NodeId(node)).for_each(|feed| below[feed] += power);
+        };
+        (0..machine.nodes).for_each(|node| draws(node, machine.node().idle));
+        for (attempt, (power, _)) in self.running.iter().filter(|(_, (_, is_stopped))| !is_stopped)
+        {
+            let nodes = &self.on[attempt];
+            let each = power.milliwatts().div_ceil(nodes.len() as u64);
+            nodes.iter().for_each(|node| draws(*node, Watts::from_milliwatts(each)));
+        }
+        below
     }
 
     /// What nodes draw without jobs.

@@ -5,7 +5,7 @@ use crate::control::answers;
 use crate::control::forecast::Outlook;
 use crate::control::lookups::{Lookup, Question};
 use crate::control::setup::Viewer;
-use crate::job::Requester;
+use crate::job::{Requester, Scope};
 use crate::store::Query;
 use crate::wire::{
     Answer, ClientGone, JobLine, PROTOCOL, Refusal, RefusalKind, Reply, ReplyTo, Request, Status,
@@ -83,6 +83,10 @@ impl Daemon {
                 Ok(()) => Pending::WrittenAndSeen(Request::Budget { set: None }, viewer),
                 Err(refusal) => Pending::Written(Reply::Error(refusal)),
             }),
+            Request::Limit { of, to } => Some(match self.set_limit(peer, of, &to) {
+                Ok(()) => Pending::WrittenAndSeen(Request::Budget { set: None }, viewer),
+                Err(refusal) => Pending::Written(Reply::Error(refusal)),
+            }),
             Request::Show { job } if !controller.is_present(job) => {
                 let question = Question::Show { job, present: Vec::new() };
                 self.lookups.run(Lookup { question, viewer, reply: reply.clone() });
@@ -151,6 +155,21 @@ impl Daemon {
         Ok(())
     }
 
+    /// The same for a part of the machine.
+    fn set_limit(&mut self, peer: Requester, of: Scope, text: &str) -> Result<(), Refusal> {
+        if !self.controller.setup().is_operator(peer) {
+            return Err(forbidden(&format!("set the limit of {of}")));
+        }
+        let written = (text != "configured").then(|| text.to_owned());
+        let machine = &self.controller.setup().machine;
+        let budget = self.budget.set_part_override(&of, written.as_deref(), machine, &self.clock);
+        let budget = budget.map_err(|message| Refusal { kind: RefusalKind::Malformed, message })?;
+        tracing::info!(%of, limit = text, user = peer.user(), "limit set");
+        self.controller.set_budget(budget, self.budget.is_overridden());
+        self.controller.write_limit(of, written);
+        Ok(())
+    }
+
     /// Answers a request about the current state.
     pub(super) fn seen(&self, request: &Request, viewer: Viewer) -> Reply {
         let now = self.clock.now();
@@ -193,8 +212,7 @@ impl Daemon {
 
     fn status(&self, now: Instant, wall: answers::Wall<'_>) -> Status {
         let setup = self.controller.setup();
-        let mut notices: Vec<String> =
-            self.controller.shortage().map(str::to_owned).into_iter().collect();
+        let mut notices: Vec<String> = self.controller.shortages().map(str::to_owned).collect();
         match self.store.is_in_place() {
             Err(error) => notices.push(format!("no job is started or accepted: {error}")),
             Ok(()) if self.unwritten_since.is_some() => {

@@ -5,6 +5,7 @@ use crate::control::answers::Wall;
 use crate::engine::Measurement;
 use crate::job::NodeState;
 use crate::wire::{MeasuredPower, NodeLine, PowerState};
+use busbar_core::units::{NodeId, Watts};
 
 impl Daemon {
     /// Takes in a measurement.
@@ -42,6 +43,18 @@ impl Daemon {
                 emulated: sum.emulated | node.is_emulated,
             });
         let measured = Some(measured).filter(|sum| sum.nodes > 0);
-        PowerState { emulated, measured, ..self.controller.power(wall) }
+        let mut power = PowerState { emulated, measured, ..self.controller.power(wall) };
+        for (feed, overridden) in power.feeds.iter_mut().zip(self.budget.overridden_feeds()) {
+            feed.set_by_operator = overridden;
+        }
+        if let Some(tree) = &self.controller.setup().machine.feeds {
+            for (node, measured) in &self.measured {
+                for feed in tree.feeds_of(NodeId(*node)) {
+                    let sum = power.feeds[feed].measured.get_or_insert(Watts::ZERO);
+                    *sum = sum.saturating_add(measured.power);
+                }
+            }
+        }
+        power
     }
 }

@@ -46,8 +46,8 @@ impl Config {
     pub(crate) fn resolve_beside(&self, others: u32) -> Result<Resolved, ConfigError> {
         let mut said =
             Machine::from_text(&self.machine).map_err(|why| self.source.error("machine", why))?;
-        if said.feeds.is_some() {
-            let why = "the machine file has [[feed]], and a daemon does not keep the limits of feeds yet; leave them out";
+        if said.feeds.is_some() && self.engine.kind == EngineKind::Slurm {
+            let why = "the machine file has [[feed]], and Slurm chooses the nodes of jobs without knowing them; leave them out";
             return Err(self.source.error("machine", why));
         }
         let each = self.slurm.others.unwrap_or(said.node_power);
@@ -77,7 +77,7 @@ impl Config {
         self.check_socket()?;
         self.check_tune()?;
         self.check_agents(machine)?;
-        self.check_switch_off()?;
+        self.check_switch_off(machine)?;
         let cpus = self.cpus(machine)?;
         let mut remarks = self.remarks(&said, machine);
         if others > 0 {
@@ -139,9 +139,12 @@ impl Config {
     }
 
     /// Refuses to switch nodes that the daemon cannot switch.
-    fn check_switch_off(&self) -> Result<(), ConfigError> {
+    fn check_switch_off(&self, machine: &Machine) -> Result<(), ConfigError> {
         let why = match (self.switch_off, self.engine.kind) {
             (None, _) => return Ok(()),
+            (Some(_), _) if machine.feeds.is_some() => {
+                "the machine has feeds, whose limits count idle nodes at all times; leave this key or [[feed]] out"
+            }
             (Some(_), EngineKind::Slurm) => {
                 "Busbar does not switch the nodes of a Slurm cluster; leave this key out"
             }

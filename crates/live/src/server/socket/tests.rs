@@ -34,7 +34,7 @@ fn answer(message: &Message) -> Reply {
     match &message.request {
         Request::Show { job } => Reply::Submitted { job: *job, remark: None },
         Request::History { .. } => {
-            let what = EventKind::Notice { text: "x".repeat(1000) };
+            let what = EventKind::notice("x".repeat(1000));
             let event = Event { at: Instant::ZERO, kind: what };
             let line = |line| HistoryLine { line, wall: 0, event: event.clone(), by_name: None };
             Reply::History((0..3000).map(line).collect())

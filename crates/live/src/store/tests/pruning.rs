@@ -16,7 +16,7 @@ fn old_jobs_go_with_all_that_is_kept_of_them() {
     batch.submitted[8].0.request.after.push(After { job: 2, any: true });
     let notice = |second| Event {
         at: Instant::from_secs(second),
-        kind: EventKind::Notice { text: format!("second {second}") },
+        kind: EventKind::notice(format!("second {second}")),
     };
     batch.events.push(notice(3));
     batch.events.push(notice(30));

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::{Batch, Query, Saved, Stamp, Store, StoredJob, WallTimes};
 use super::{Everything, everything, strategies};
-use crate::job::{Entry, Phase};
+use crate::job::{Entry, Phase, Scope};
 use crate::wire::HistoryLine;
 use busbar_core::ledger::SwitchState;
 use busbar_core::units::Instant;
@@ -18,6 +18,7 @@ struct Plain {
     history: Vec<HistoryLine>,
     nodes: BTreeMap<u32, SwitchState>,
     budget: Option<String>,
+    part_budgets: BTreeMap<Scope, String>,
     last: Option<Stamp>,
 }
 
@@ -68,6 +69,12 @@ impl Plain {
         if let Some(budget) = &batch.budget {
             self.budget = budget.clone();
         }
+        for (scope, budget) in &batch.part_budgets {
+            match budget {
+                Some(budget) => _ = self.part_budgets.insert(scope.clone(), budget.clone()),
+                None => _ = self.part_budgets.remove(scope),
+            }
+        }
         let (boot, origin) = match (&batch.boot, &self.last) {
             (Some(boot), _) => (boot.id.clone(), boot.origin),
             (None, Some(last)) => (last.boot.clone(), last.origin),
@@ -94,6 +101,7 @@ impl Plain {
             next,
             nodes: self.nodes.clone(),
             budget: self.budget.clone(),
+            part_budgets: self.part_budgets.clone(),
             last: self.last.clone(),
             past,
         };

@@ -10,7 +10,7 @@ use proptest::sample::Index;
 use super::super::{Batch, Boot};
 use crate::job::{
     After, Allotment, ChangeReason, Element, End, EndReason, Ending as Asked, Entry, Event,
-    EventKind, JobOutcome, JobRequest, Owner, Phase, Previous, Program, Run,
+    EventKind, JobOutcome, JobRequest, Owner, Phase, Previous, Program, Run, Scope, ScopedLimit,
 };
 use busbar_core::ledger::SwitchState;
 use busbar_core::units::{Instant, Joules, Span, Watts};
@@ -23,6 +23,7 @@ pub(super) struct Snapshot {
     events: Vec<(Index, Event)>,
     nodes: Vec<(u32, Option<SwitchState>)>,
     budget: Option<Option<String>>,
+    part_budgets: Vec<(Scope, Option<String>)>,
     now: (Instant, i64),
     boot: Option<(String, i64)>,
     pub(super) ends_with: Ending,
@@ -63,7 +64,8 @@ impl Snapshot {
         let boot = self.boot.clone().map(|(id, origin)| Boot { id, origin });
         let (elements, budget, now) = (Vec::new(), self.budget.clone(), self.now);
         let nodes = self.nodes.clone();
-        Batch { submitted, elements, changed, events, nodes, budget, now, boot }
+        let part_budgets = self.part_budgets.clone();
+        Batch { submitted, elements, changed, events, nodes, budget, part_budgets, now, boot }
     }
 }
 
@@ -94,20 +96,27 @@ fn draft() -> impl Strategy<Value = Snapshot> {
         vec((any::<Index>(), event()), 0..5),
         vec((0_u32..4, option::of(switched())), 0..4),
         option::of(option::of(text())),
+        vec((prop::sample::select(vec!["row", "rack"]), option::of(text())), 0..3),
         (0_u64..1 << 50, 0_i64..1 << 45),
         option::of((text(), any::<i64>())),
         prop_oneof![Just(Ending::Nothing), Just(Ending::Drop), Just(Ending::Close)],
     )
         .prop_map(
-            |(submitted, changed, events, nodes, budget, (now, wall), boot, ends_with)| Snapshot {
-                submitted,
-                changed,
-                events,
-                nodes,
-                budget,
-                now: (Instant::from_millis(now), wall),
-                boot,
-                ends_with,
+            |(submitted, changed, events, nodes, budget, parts, (now, wall), boot, ends_with)| {
+                Snapshot {
+                    submitted,
+                    changed,
+                    events,
+                    nodes,
+                    budget,
+                    part_budgets: parts
+                        .into_iter()
+                        .map(|(name, budget)| (Scope::Feed(name.to_owned()), budget))
+                        .collect(),
+                    now: (Instant::from_millis(now), wall),
+                    boot,
+                    ends_with,
+                }
             },
         )
 }
@@ -342,6 +351,10 @@ fn happening() -> impl Strategy<Value = EventKind> {
             by
         }),
         outcome().prop_map(|outcome| EventKind::Ended { job: 0, outcome }),
-        text().prop_map(|text| EventKind::Notice { text }),
+        text().prop_map(EventKind::notice),
+        (text(), option::of(watts())).prop_map(|(text, power)| EventKind::Notice {
+            limit: Some(ScopedLimit { of: Scope::Feed(text.clone()), power }),
+            text,
+        }),
     ]
 }

@@ -17,6 +17,8 @@ pub(super) enum Step {
     Hold(u64),
     Release(u64),
     Budget(u32),
+    /// Another limit of a feed, if there are feeds.
+    Feed(usize, u32),
     /// The daemon dies after so many acts of its next cycle, and another one begins.
     Die(usize),
     /// It dies before it has written anything of its next cycle.
@@ -40,6 +42,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => (1..20u64).prop_map(Step::Hold),
         2 => (1..20u64).prop_map(Step::Release),
         2 => (0..=8u32).prop_map(|fifties| Step::Budget(50 * fifties + 20)),
+        2 => (0..3usize, 0..=8u32).prop_map(|(feed, fifties)| Step::Feed(feed, 50 * fifties + 80)),
         2 => (0..6usize).prop_map(Step::Die),
         1 => Just(Step::DieUnwritten),
         1 => (0..OTHERS.len()).prop_map(Step::Policy),
@@ -59,7 +62,8 @@ pub(super) fn tell_with(setup: Setup, steps: &[Step]) {
     let is_profiled = setup.decider.spec().name().starts_with("rmap");
     let scale = if is_profiled { 20 } else { 1 };
     let application = setup.decider.applications().first().cloned();
-    let mut world = World::new(setup, Budget::constant(watts(400 * scale)));
+    let unlimited = feeds::limits(&setup.machine);
+    let mut world = World::new(setup, Budget::constant(watts(400 * scale)).with_feeds(unlimited));
     let mut now = at(0);
     let mut accepted = 0;
     for step in steps {
@@ -94,13 +98,22 @@ pub(super) fn tell_with(setup: Setup, steps: &[Step]) {
             Step::Hold(job) => drop(world.controller.hold(now, Full(ALICE), job)),
             Step::Release(job) => drop(world.controller.release(now, Full(ALICE), job)),
             Step::Budget(power) => {
-                world.controller.set_budget(Budget::constant(watts(power * scale)), true);
+                let feeds = world.controller.budget.feeds().map(|feeds| feeds.to_vec());
+                let budget = Budget::constant(watts(power * scale));
+                world.controller.set_budget(budget.with_feeds(feeds.unwrap_or_default()), true);
             }
+            Step::Feed(feed, power) => feeds::set(&mut world, feed, watts(power)),
             Step::Policy(which) => {
                 let setup = world.controller.setup.clone();
-                let setup = setup.decided_by(OTHERS[which].parse().unwrap()).unwrap();
-                let budget = world.controller.budget.clone();
-                world.controller.set_up(setup, budget, now).unwrap();
+                let has_feeds = setup.machine.feeds.is_some();
+                match setup.decided_by(OTHERS[which].parse().unwrap()) {
+                    Ok(setup) => {
+                        let budget = world.controller.budget.clone();
+                        world.controller.set_up(setup, budget, now).unwrap();
+                    }
+                    // Some do not know feeds.
+                    Err(error) => assert!(has_feeds, "{error}"),
+                }
             }
             Step::Wait(seconds) => now = now + Span::from_secs(seconds),
             Step::DieUnwritten => {
@@ -136,9 +149,19 @@ pub(super) fn tell_with(setup: Setup, steps: &[Step]) {
         assert_eq!(world.power(), held, "what is drawn is what the ledger says");
         world.check_nodes();
         assert!(
-            held <= limit || last_resort == LastResort::Hold && world.controller.shortage.is_some(),
+            held <= limit
+                || last_resort == LastResort::Hold && world.controller.shortage().is_some(),
             "{held} over {limit}"
         );
+        let limits = world.feed_limits();
+        for (feed, power) in world.below_feeds().into_iter().enumerate() {
+            let is_said = world.controller.shortage_below(feed).is_some();
+            assert!(
+                power <= limits[feed] || last_resort == LastResort::Hold && is_said,
+                "{power} below feed {feed}, over {}",
+                limits[feed]
+            );
+        }
         assert!(world.started.values().all(|times| *times == 1), "an attempt starts once");
         for (number, entry) in &world.controller.jobs {
             // That a change was confirmed is written with whatever is written next.
@@ -155,7 +178,7 @@ pub(super) fn tell_with(setup: Setup, steps: &[Step]) {
         }
     }
     assert_eq!(world.file.len() as u64, accepted, "no job is lost");
-    let refused = |what: &&EventKind| matches!(what, EventKind::Notice { text } if text.contains("decision of the policy was refused"));
+    let refused = |what: &&EventKind| matches!(what, EventKind::Notice { text, .. } if text.contains("decision of the policy was refused"));
     assert_eq!(world.events.iter().find(refused), None, "policies decide what can be");
 }
 
