@@ -19,7 +19,7 @@ use busbar_slurm::unread::Unread;
 use busbar_slurm::version::Version;
 
 use super::worker::Worker;
-use super::{Terms, Work};
+use super::{Placing, Terms, Work};
 use crate::engine::{Found, Launch, Order, Report, Signal, Ticket, Wait};
 use crate::job::{Allotment, Attempt, End, NodeState};
 
@@ -100,6 +100,8 @@ pub(super) fn held(id: u32) -> Job {
         nodes_min: 2,
         nodes_max: 2,
         cpus: 2,
+        part: None,
+        held: None,
         nodes: HostList::new::<String>([]),
         required: HostList::new::<String>([]),
         dependency: None,
@@ -277,6 +279,7 @@ fn begin_with(mode: Mode, fails_to_admit: bool) -> (Made, Worker<Made>) {
         fails_to_admit,
         period: Duration::from_secs(1),
         patience: Duration::ZERO,
+        placing: Placing::BySlurm,
         resizes: false,
     };
     let mut worker = Worker::new(made.clone(), terms);

@@ -6,6 +6,7 @@ use busbar_slurm::cluster::Cluster;
 use busbar_slurm::error::SlurmError;
 use busbar_slurm::model::{Job, JobRef, JobState};
 use busbar_slurm::setup::{self, Mode};
+use busbar_slurm::unread::UNKNOWN;
 
 use super::Worker;
 use crate::engine::{EngineError, Report, Ticket};
@@ -44,10 +45,10 @@ impl<C: Cluster> Worker<C> {
     pub(super) fn look_for(&mut self, handle: &str, known: Known, job: Option<&Job>) {
         let Known { job: reference, attempt, stage } = known;
         match (stage.clone(), job) {
-            (Stage::Starting { ticket, nodes, .. }, Some(job)) if job.has_nodes() => {
-                self.has_begun(handle, reference, attempt, Some((ticket, nodes)), job);
+            (Stage::Starting { ticket, nodes, cpus, .. }, Some(job)) if job.has_nodes() => {
+                self.has_begun(handle, reference, attempt, Some((ticket, nodes, cpus)), job);
             }
-            (Stage::Starting { ticket, nodes, since }, Some(job)) if job.state.is_waiting() => {
+            (Stage::Starting { ticket, nodes, since, .. }, Some(job)) if job.state.is_waiting() => {
                 let lost = self.out_of_service(&nodes);
                 let is_late = since.elapsed() >= self.terms.patience;
                 if lost.is_some() || is_late {
@@ -160,12 +161,18 @@ impl<C: Cluster> Worker<C> {
         handle: &str,
         job: JobRef,
         attempt: Option<Attempt>,
-        named: Option<(Ticket, BTreeSet<u32>)>,
+        named: Option<(Ticket, BTreeSet<u32>, Option<u32>)>,
         seen: &Job,
     ) {
         let nodes: BTreeSet<u32> = self.places_of_ours(seen).into_iter().collect();
         let is_wrong = match &named {
-            Some((_, named)) => *named != nodes || nodes.len() != seen.nodes.names().len(),
+            Some((_, named, cpus)) => {
+                // What Slurm does not say is what was asked for.
+                let held = seen.held.iter().flatten();
+                let most = held.map(|held| held.cpus).filter(|cpus| *cpus != UNKNOWN).max();
+                let has_more = cpus.zip(most).is_some_and(|(cpus, most)| most > cpus);
+                has_more || *named != nodes || nodes.len() != seen.nodes.names().len()
+            }
             None => nodes.is_empty(),
         };
         // Of a job that is about to end, Slurm names only the nodes that are not cleaned up yet.
@@ -180,7 +187,7 @@ impl<C: Cluster> Worker<C> {
             let queued = self.cluster.ask(|cluster| cluster.requeue_hold(job));
             let wrong = format!("Slurm has started it on {}", seen.nodes);
             return match (named, attempt) {
-                (Some((ticket, _)), _) => self.give_up(handle, queued, ticket, attempt, wrong),
+                (Some((ticket, ..)), _) => self.give_up(handle, queued, ticket, attempt, wrong),
                 (None, Some(attempt)) => {
                     let reason = format!("{wrong}, which is not Busbar's");
                     self.set_aside(handle, queued, attempt, reason);
@@ -191,7 +198,7 @@ impl<C: Cluster> Worker<C> {
         self.setbacks.forget(handle);
         let limit = seen.limit_minutes.unwrap_or(u32::MAX);
         let (nodes, is_told) = match named {
-            Some((ticket, named)) => {
+            Some((ticket, named, _)) => {
                 self.reports.push(Report::Confirmed { ticket });
                 (named, true)
             }
