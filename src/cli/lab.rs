@@ -129,7 +129,7 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
         }
         Up::Already => format!("the lab in {folder} is up already"),
     };
-    let has_daemon = plan.busbar.is_some() && arguments.mode != Mode::Watch;
+    let has_daemon = arguments.mode != Mode::Watch;
     let job = if plan.is_shared { "sbatch -n2" } else { "sbatch -N2" };
     let (serve, stop) = match has_daemon {
         true => (format!("busbar serve --config {folder}/busbar.toml &\n  "), "busbar stop\n  "),

@@ -279,7 +279,10 @@ fn slurm(
         period: Duration::from_millis(slurm.period.millis()),
         // The daemon hears of it before it gives up by itself.
         patience: Duration::from_millis(config.engine.deadline.millis()) * 2 / 3,
-        placing: slurm::Placing::BySlurm,
+        placing: match setup.machine.feeds {
+            Some(_) => slurm::Placing::Whole,
+            None => slurm::Placing::BySlurm,
+        },
         resizes: setup.decider.spec().wants().has(Freedom::Resizes),
     };
     // The loop may be over already.

@@ -209,10 +209,8 @@ impl Layout {
             }
         }
         self.write_extras(plan, port)?;
-        if plan.busbar.is_some() {
-            write_file(&self.at("machine.toml"), &machine(plan), 0o644)?;
-            write_file(&self.at("busbar.toml"), &daemon(plan, site.mode), 0o644)?;
-        }
+        write_file(&self.at("machine.toml"), &machine(plan), 0o644)?;
+        write_file(&self.at("busbar.toml"), &daemon(plan, site.mode), 0o644)?;
         if plan.gpu_nodes > 0 {
             write_file(&self.at("gres.conf"), &self.gres_conf(plan), 0o644)?;
         }
@@ -724,6 +722,10 @@ fn daemon(plan: &Plan, mode: Mode) -> String {
         format!("  {{ name = \"n{number}\", address = \"nodes/n{number}/socket\" }},\n")
     };
     let agents: String = (1..=nodes).map(agent).collect();
+    let agents = match plan.busbar {
+        Some(_) => format!("[agents]\nlease = \"10s\"\nwithin = \"3s\"\nnodes = [\n{agents}]\n"),
+        None => String::new(),
+    };
     let mode = if mode == Mode::Admit { Mode::Admit } else { Mode::Steer };
     let names = format!("n{}", row(&(1..=nodes)));
     let programs = plan
@@ -735,8 +737,7 @@ fn daemon(plan: &Plan, mode: Mode) -> String {
          state = \"busbar\"\nsocket = \"busbar.sock\"\nmachine = \"machine.toml\"\n\
          budget = \"67%\"\npolicy = \"share\"\nperiod = \"500ms\"\nsee_all = true\n\
          [engine]\nkind = \"slurm\"\ndeadline = \"15s\"\n\
-         [slurm]\nmode = \"{mode}\"\nconf = \"slurm.conf\"\nnodes = \"{names}\"\nperiod = \"500ms\"\n{programs}\
-         [agents]\nlease = \"10s\"\nwithin = \"3s\"\nnodes = [\n{agents}]\n"
+         [slurm]\nmode = \"{mode}\"\nconf = \"slurm.conf\"\nnodes = \"{names}\"\nperiod = \"500ms\"\n{programs}{agents}"
     )
 }
 

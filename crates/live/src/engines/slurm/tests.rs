@@ -27,6 +27,7 @@ mod admitted;
 mod alone;
 mod explained;
 mod others;
+mod parts;
 mod placed;
 mod started;
 
@@ -217,6 +218,9 @@ impl Cluster for Made {
                 return Ok(());
             }
         }
+        if let Some((in_all, of_node)) = update.cpus {
+            self.act(format!("{job} gets {of_node} of {in_all} processors"))?;
+        }
         self.job(job.job, |job| job.limit_minutes = minutes.or(job.limit_minutes));
         self.act(format!("update {job} {nodes:?} {required} {minutes:?} {comment}"))
     }
@@ -261,6 +265,10 @@ fn begin(mode: Mode) -> (Made, Worker<Made>) {
 }
 
 fn begin_with(mode: Mode, fails_to_admit: bool) -> (Made, Worker<Made>) {
+    begin_placing(mode, fails_to_admit, Placing::BySlurm)
+}
+
+fn begin_placing(mode: Mode, fails_to_admit: bool, placing: Placing) -> (Made, Worker<Made>) {
     let made = Made::default();
     let names: Vec<String> = (1..=4).map(|number| format!("n{number}")).collect();
     let state = State::of_words(["IDLE"]);
@@ -279,7 +287,7 @@ fn begin_with(mode: Mode, fails_to_admit: bool) -> (Made, Worker<Made>) {
         fails_to_admit,
         period: Duration::from_secs(1),
         patience: Duration::ZERO,
-        placing: Placing::BySlurm,
+        placing,
         resizes: false,
     };
     let mut worker = Worker::new(made.clone(), terms);

@@ -10,6 +10,7 @@ use busbar_slurm::unread::UNKNOWN;
 
 use super::Worker;
 use crate::engine::{EngineError, Report, Ticket};
+use crate::engines::slurm::Placing;
 use crate::engines::slurm::known::{Known, Release, Stage};
 use crate::engines::slurm::past::Past;
 use crate::engines::slurm::setbacks::Decision;
@@ -51,13 +52,28 @@ impl<C: Cluster> Worker<C> {
             (Stage::Starting { ticket, nodes, since, .. }, Some(job)) if job.state.is_waiting() => {
                 let lost = self.out_of_service(&nodes);
                 let is_late = since.elapsed() >= self.terms.patience;
-                if lost.is_some() || is_late {
-                    let reason = job.reason.as_deref().unwrap_or("no reason");
-                    let why = lost.unwrap_or_else(|| {
-                        format!("Slurm did not start it within {:?}: {reason}", self.terms.patience)
-                    });
-                    let held = self.cluster.ask(|cluster| cluster.hold(&[reference]));
-                    self.give_up(handle, held, ticket, attempt, why);
+                if lost.is_none() && !is_late {
+                    return;
+                }
+                let held = self.cluster.ask(|cluster| cluster.hold(&[reference]));
+                let reason = job.reason.as_deref().unwrap_or("no reason");
+                match (lost, attempt) {
+                    (Some(lost), _) => self.give_up(handle, held, ticket, attempt, lost),
+                    // Its user may ask for what the daemon does not know. Others go on, and it is tried again after a while.
+                    (None, Some(attempt)) if self.terms.placing != Placing::BySlurm => {
+                        if held.is_ok() {
+                            self.reports.push(Report::Confirmed { ticket });
+                        }
+                        let reason = format!("Slurm did not place it: {reason}");
+                        self.set_aside(handle, held, attempt, reason);
+                    }
+                    (None, _) => {
+                        let why = format!(
+                            "Slurm did not start it within {:?}: {reason}",
+                            self.terms.patience
+                        );
+                        self.give_up(handle, held, ticket, attempt, why);
+                    }
                 }
             }
             (Stage::Released(_), Some(job)) if job.has_nodes() => {

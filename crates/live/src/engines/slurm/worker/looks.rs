@@ -243,7 +243,11 @@ impl<C: Cluster> Worker<C> {
         let aside = self.known.iter().filter(|(_, known)| known.stage == Stage::Aside);
         let may_start = |handle: &&str| {
             let job = seen.get(*handle).map(|(_, job)| *job);
-            job.is_some_and(|job| self.setbacks.may_start(handle, job, nodes))
+            job.is_some_and(|job| match self.terms.placing.is_in_parts() {
+                // There may be room on nodes that others share.
+                true => self.setbacks.has_paused(handle),
+                false => self.setbacks.may_start(handle, job, nodes),
+            })
         };
         let offered: Vec<String> =
             aside.map(|(handle, _)| handle).filter(may_start).map(str::to_owned).collect();
