@@ -127,7 +127,8 @@ fn feeds(feeds: &[FeedPower]) -> String {
 /// Feeds, each followed by those below it, and how many are above it.
 fn in_a_tree(feeds: &[FeedPower]) -> Vec<(usize, &FeedPower)> {
     let below = |parent: Option<&str>| {
-        feeds.iter().filter(move |feed| feed.parent.as_deref() == parent).rev()
+        let parent = parent.map(str::to_owned);
+        feeds.iter().filter(move |feed| feed.parent == parent).rev()
     };
     let mut found = Vec::new();
     let mut next: Vec<(usize, &FeedPower)> = below(None).map(|feed| (0, feed)).collect();

@@ -85,16 +85,13 @@ pub(crate) enum Placing {
     /// The daemon, whole ones: which they are makes a difference to feeds, or they are of several kinds.
     Whole,
     /// The daemon, and jobs have parts of them.
-    InParts {
-        /// Whether Slurm counts memory. Where it does not, jobs have as much as they like.
-        counts_memory: bool,
-    },
+    InParts,
 }
 
 impl Placing {
     /// Whether jobs have parts of nodes.
     pub(crate) fn is_in_parts(self) -> bool {
-        matches!(self, Placing::InParts { .. })
+        self == Placing::InParts
     }
 }
 

@@ -4,8 +4,6 @@ use busbar_slurm::parts::{Held, Part};
 
 use super::*;
 
-const IN_PARTS: Placing = Placing::InParts { counts_memory: true };
-
 /// A job asks for three processors on each of two nodes.
 fn asks(job: &mut Job) {
     job.cpus = 5;
@@ -29,7 +27,7 @@ fn start_with(cores: u32) -> Work {
 /// Slurm is asked for the same on each node, since it may give what a job asks for unevenly.
 #[test]
 fn a_job_gets_the_same_part_of_each_of_its_nodes() {
-    let (made, mut worker) = begin_placing(Mode::Steer, false, IN_PARTS);
+    let (made, mut worker) = begin_placing(Mode::Steer, false, Placing::InParts);
     made.job(7, asks);
     look(&mut worker);
     made.acts();
@@ -49,7 +47,7 @@ fn a_job_gets_the_same_part_of_each_of_its_nodes() {
 /// One that has more of a node than the daemon counts with is taken back.
 #[test]
 fn who_has_more_than_it_was_given_does_not_stay() {
-    let (made, mut worker) = begin_placing(Mode::Steer, false, IN_PARTS);
+    let (made, mut worker) = begin_placing(Mode::Steer, false, Placing::InParts);
     made.job(7, asks);
     look(&mut worker);
     worker.handle([start_with(3)]);
@@ -69,7 +67,7 @@ fn who_has_more_than_it_was_given_does_not_stay() {
 /// A job that has its nodes for itself has all processors of them, however many the daemon says.
 #[test]
 fn whole_nodes_among_shared_ones() {
-    let (made, mut worker) = begin_placing(Mode::Steer, false, IN_PARTS);
+    let (made, mut worker) = begin_placing(Mode::Steer, false, Placing::InParts);
     made.job(7, |job| {
         asks(job);
         job.part = job.part.map(|part| Part { is_exclusive: true, ..part });
