@@ -27,14 +27,23 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar lab up
-  busbar lab up --nodes 4 --mode admit --folder /tmp/other-lab")]
+  busbar lab up --nodes 4 --mode admit --folder /tmp/other-lab
+  busbar lab up --nodes 4 --gpu-nodes 2 --shared --mode steer")]
 pub(super) struct UpArguments {
     #[command(flatten)]
     place: Place,
 
-    /// Number of nodes, of up to 200 W each
+    /// Number of nodes without GPUs, of 4 processors and up to 200 W each
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1000))]
     nodes: u32,
+
+    /// Number of further nodes, of 8 processors, 4 GPUs and up to 1400 W each
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=999))]
+    gpu_nodes: u32,
+
+    /// Let jobs share nodes: they get processors, memory and GPUs instead of whole nodes
+    #[arg(long)]
+    shared: bool,
 
     /// How Busbar works on the lab: watch, steer or admit
     #[arg(long, value_name = "MODE", default_value = "watch")]
@@ -102,7 +111,15 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     let busbar = (cfg!(feature = "agent") && !arguments.no_agents).then_some(own);
     let extras = Extras { rest: arguments.rest, accounting: arguments.accounting };
     let programs = arguments.programs.as_ref().map(std::path::absolute).transpose()?;
-    let plan = Plan { nodes: arguments.nodes, mode: arguments.mode, busbar, extras, programs };
+    let plan = Plan {
+        nodes: arguments.nodes,
+        gpu_nodes: arguments.gpu_nodes,
+        is_shared: arguments.shared,
+        mode: arguments.mode,
+        busbar,
+        extras,
+        programs,
+    };
     let (lab, up) = Lab::up(&arguments.place.folder, &plan)?;
     let folder = lab.folder().display();
     let first = match up {
@@ -112,7 +129,8 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
         }
         Up::Already => format!("the lab in {folder} is up already"),
     };
-    let has_daemon = plan.busbar.is_some() && arguments.mode != Mode::Watch;
+    let has_daemon = arguments.mode != Mode::Watch;
+    let job = if plan.is_shared { "sbatch -n2" } else { "sbatch -N2" };
     let (serve, stop) = match has_daemon {
         true => (format!("busbar serve --config {folder}/busbar.toml &\n  "), "busbar stop\n  "),
         false => (String::new(), ""),
@@ -123,7 +141,7 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
          now type:\n  \
          . {env}\n  \
          sinfo\n  \
-         {serve}sbatch -N2 -t 5 --wrap 'sleep 60'\n  \
+         {serve}{job} -t 5 --wrap 'sleep 60'\n  \
          {queue}\n\
          at the end:\n  \
          {stop}busbar lab down --folder {folder}\n",

@@ -71,6 +71,10 @@ pub enum Reading {
     Jobs,
     /// All jobs, with an entry for each element of an array.
     Elements,
+    /// All jobs, with what they ask for of nodes that jobs share.
+    JobsWithParts,
+    /// What running jobs have of their nodes.
+    PartsOfJobs,
     /// All nodes.
     Nodes,
     /// All partitions.
@@ -109,6 +113,9 @@ impl Reading {
         Reading::ReservationsInJson,
     ];
 
+    /// Those that are made where jobs share nodes.
+    pub(crate) const OF_PARTS: [Reading; 2] = [Reading::JobsWithParts, Reading::PartsOfJobs];
+
     /// The call that asks it, with the form in which jobs are printed.
     pub(crate) fn call(self, format: &JobFormat) -> Call {
         let jobs = || Call::new("squeue", &["-h", "-a", "-t", "all", "-O"]).and(format.argument());
@@ -117,7 +124,14 @@ impl Reading {
             Reading::Configuration => Call::new("scontrol", &["show", "config"]),
             Reading::Jobs => jobs(),
             Reading::Elements => jobs().and("-r"),
-            Reading::Nodes => Call::new("scontrol", &["-a", "-o", "show", "node"]),
+            // Memory is to be in MiB, whatever it is.
+            Reading::JobsWithParts => {
+                Call::new("squeue", &["-h", "-a", "-t", "all", "--noconvert", "-O"])
+                    .and(format.argument_with_parts())
+            }
+            Reading::PartsOfJobs => Call::new("scontrol", &["-a", "-o", "-d", "show", "job"]),
+            // Without details it does not say how many GPUs are in use.
+            Reading::Nodes => Call::new("scontrol", &["-a", "-o", "-d", "show", "node"]),
             Reading::Partitions => Call::new("scontrol", &["-a", "-o", "show", "partition"]),
             Reading::Licences => Call::new("scontrol", &["-o", "show", "licenses"]),
             Reading::Reservations => Call::new("scontrol", &["-o", "show", "reservation"]),
@@ -151,6 +165,8 @@ impl Reading {
             Reading::Configuration => "configuration.txt",
             Reading::Jobs => "jobs.txt",
             Reading::Elements => "elements.txt",
+            Reading::JobsWithParts => "jobs-with-parts.txt",
+            Reading::PartsOfJobs => "parts.txt",
             Reading::Nodes => "nodes.txt",
             Reading::Partitions => "partitions.txt",
             Reading::Licences => "licences.txt",
@@ -280,6 +296,10 @@ fn changes(update: &JobUpdate) -> Vec<String> {
     let mut changes = Vec::new();
     if let Some((fewest, most)) = update.nodes {
         changes.push(format!("NumNodes={fewest}-{most}"));
+    }
+    if let Some((in_all, of_node)) = update.cpus {
+        changes.push(format!("NumCPUs={in_all}"));
+        changes.push(format!("MinCPUsNode={of_node}"));
     }
     if let Some(required) = &update.required {
         changes.push(format!("NodeList={required}"));

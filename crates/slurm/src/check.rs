@@ -101,6 +101,7 @@ pub fn check(commands: &Commands, site: &Site) -> Vec<Point> {
     }
     if site.mode != Mode::Watch {
         points.extend(of_partitions(commands, site, version));
+        points.extend(site.is_shared.then(|| of_parts(&values)));
     }
     match site.mode {
         Mode::Watch => (),
@@ -316,18 +317,55 @@ fn of_partitions(commands: &Commands, site: &Site, version: Version) -> Vec<Poin
     let (ours, others): (Vec<Partition>, Vec<Partition>) = partitions
         .into_iter()
         .partition(|one| site.partitions.is_empty() || site.partitions.contains(&one.name));
-    let whole = ours.iter().map(|partition| of_whole_nodes(partition, &printed, version));
-    points.extend(whole);
+    let share = |partition: &Partition| match site.is_shared {
+        true => of_shared_nodes(partition, &printed),
+        false => of_whole_nodes(partition, &printed, version),
+    };
+    points.extend(ours.iter().map(share));
     points.extend(others.iter().filter_map(|other| of_overlap(other, &ours)));
     points
+}
+
+/// What `scontrol -o show partition` prints of a partition.
+fn line_of<'a>(partition: &Partition, printed: &'a str) -> &'a str {
+    let begin = format!("PartitionName={} ", partition.name);
+    printed.lines().find(|line| line.starts_with(&begin)).unwrap_or_default()
+}
+
+/// Whether Slurm can give jobs parts of nodes.
+fn of_parts(values: &Values) -> Point {
+    let what = "SelectType";
+    let found = format!("{} with {}", values.get(what), values.get("SelectTypeParameters"));
+    match values.get(what) {
+        "select/cons_tres" | "select/cons_res" => fine(what, found),
+        _ => missing(
+            what,
+            found,
+            "write SelectType=select/cons_tres into slurm.conf and restart slurmctld, or leave --shared out",
+        ),
+    }
+}
+
+/// Jobs that share nodes must not share processors as well: each counts with those that it has.
+fn of_shared_nodes(partition: &Partition, printed: &str) -> Point {
+    let what = "partition";
+    let name = &partition.name;
+    let line = line_of(partition, printed);
+    match ["OverSubscribe=YES", "OverSubscribe=FORCE"].iter().any(|word| line.contains(word)) {
+        false => fine(what, format!("{name} gives each processor to one job")),
+        true => missing(
+            what,
+            format!("{name} lets jobs share processors"),
+            format!("write OverSubscribe=NO into the line of partition {name}"),
+        ),
+    }
 }
 
 /// Caps hold for whole nodes, so jobs should not share them. Versions differ in how they say that.
 fn of_whole_nodes(partition: &Partition, printed: &str, version: Version) -> Point {
     let what = "partition";
     let name = &partition.name;
-    let begin = format!("PartitionName={name} ");
-    let line = printed.lines().find(|line| line.starts_with(&begin)).unwrap_or_default();
+    let line = line_of(partition, printed);
     let says_so =
         ["OverSubscribe=EXCLUSIVE", "Exclusive=NODE", "Exclusive=TOPO", "ExclusiveTopo=YES"];
     match line.split(' ').any(|word| says_so.contains(&word)) {
@@ -464,6 +502,22 @@ mod tests {
             assert_eq!(point.verdict, Verdict::Advice);
             assert!(point.to_do.contains(words), "{point:?}");
         }
+    }
+
+    #[test]
+    fn jobs_on_shared_nodes_have_processors_of_their_own() {
+        let main = partition("main", "n[1-4]");
+        let verdict = |line: &str| {
+            let printed =
+                format!("PartitionName=mainly OverSubscribe=NO\nPartitionName=main {line}\n");
+            of_shared_nodes(&main, &printed).verdict
+        };
+        assert_eq!(verdict("OverSubscribe=NO State=UP"), Verdict::Fine);
+        assert_eq!(verdict("OverSubscribe=FORCE:2 State=UP"), Verdict::Missing);
+        assert_eq!(verdict("OverSubscribe=YES:4"), Verdict::Missing);
+        let selected = |name: &str| Values(vec![("SelectType".to_owned(), name.to_owned())]);
+        assert_eq!(of_parts(&selected("select/cons_tres")).verdict, Verdict::Fine);
+        assert_eq!(of_parts(&selected("select/linear")).verdict, Verdict::Missing);
     }
 
     /// Slurm would start jobs on nodes of Busbar's without asking.

@@ -14,6 +14,9 @@ pub const JOBS_AT_ONCE: usize = 200;
 pub struct JobUpdate {
     /// The fewest and the most nodes. Equal ones make Slurm use exactly so many.
     pub nodes: Option<(u32, u32)>,
+    /// The processors of all nodes together, and the fewest of each. If they are as many on each node as there are in all, Slurm gives
+    /// it just those.
+    pub cpus: Option<(u32, u32)>,
     /// The nodes that the job must get; an empty list for any.
     pub required: Option<HostList>,
     /// The time limit in minutes.
@@ -44,6 +47,11 @@ impl JobUpdate {
                 "the job has {}-{} nodes, not {fewest}-{most}",
                 job.nodes_min, job.nodes_max
             ));
+        }
+        if let Some((in_all, _)) = self.cpus
+            && job.cpus != in_all
+        {
+            return Some(format!("the job asks for {} processors, not {in_all}", job.cpus));
         }
         if let Some(required) = &self.required
             && !required.is_same_set(&job.required)
@@ -94,6 +102,11 @@ pub trait Cluster: Send {
 
     /// All jobs that Slurm still remembers, also ended ones.
     fn jobs(&self) -> Result<Listing<Job>, SlurmError>;
+
+    /// The same with what they ask for, and have, of nodes that jobs share.
+    fn jobs_with_parts(&self) -> Result<Listing<Job>, SlurmError> {
+        self.jobs()
+    }
 
     /// The entries of one job: several if it is an array.
     fn job(&self, job: JobRef) -> Result<Vec<Job>, SlurmError>;

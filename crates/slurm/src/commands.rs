@@ -13,6 +13,7 @@ use crate::listing::{Listing, Record};
 use crate::model::{
     Amounts, Hold, Job, JobRef, JobState, Licence, Node, Partition, Reservation, write_amounts,
 };
+use crate::parts::{self, Held};
 use crate::program::Programs;
 use crate::text::{self, JobFormat};
 use crate::version::Version;
@@ -92,6 +93,28 @@ impl Commands {
             (Err(_), Ok(other)) => Ok(other),
             (found, Err(_)) => found,
         }
+    }
+
+    /// Gives running jobs what they have of their nodes. Whoever of them has ended meanwhile has nothing, and what cannot be read is
+    /// not known; either counts as whole nodes.
+    fn with_details(&self, mut jobs: Listing<Job>) -> Result<Listing<Job>, SlurmError> {
+        if !jobs.iter().any(|job| job.has_nodes() && job.held.is_none()) {
+            return Ok(jobs);
+        }
+        let mut details = match self.ask(Reading::PartsOfJobs) {
+            Ok(printed) => parts::details(&printed),
+            // A version that has another form of it.
+            Err(SlurmError::Refused { .. }) => return Ok(jobs),
+            Err(error) => return Err(error),
+        };
+        for job in jobs.read.iter_mut().filter(|job| job.has_nodes()) {
+            let held = details.remove(&job.id);
+            let is_whole = |held: &Vec<Held>| {
+                HostList::new(held.iter().map(|held| held.node.as_str())).is_same_set(&job.nodes)
+            };
+            job.held = held.filter(is_whole);
+        }
+        Ok(jobs)
     }
 
     fn jobs_of(&self, reading: Reading) -> Result<Listing<Job>, SlurmError> {
@@ -237,6 +260,13 @@ impl Cluster for Commands {
 
     fn jobs(&self) -> Result<Listing<Job>, SlurmError> {
         self.jobs_of(Reading::Jobs)
+    }
+
+    fn jobs_with_parts(&self) -> Result<Listing<Job>, SlurmError> {
+        let format = JobFormat::new()?;
+        let printed = self.programs.make(&Reading::JobsWithParts.call(&format));
+        let printed = printed.map(|printed| format.read_with_parts(&printed));
+        self.with_details(self.mended(printed, Reading::JobsInJson, Answer::jobs_with_parts)?)
     }
 
     fn job(&self, job: JobRef) -> Result<Vec<Job>, SlurmError> {

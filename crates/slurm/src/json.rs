@@ -14,6 +14,7 @@ use crate::model::{
     Amounts, ArrayPart, Exit, HetPart, Job, JobState, Licence, Node, NodeState, Partition,
     Reservation, read_amounts,
 };
+use crate::parts::{self, Asked, AskedMemory, Held, Part};
 use crate::tasks::Tasks;
 use crate::unread::{UNKNOWN, Unread};
 use crate::version::Version;
@@ -85,6 +86,16 @@ impl Answer {
     /// The jobs of `squeue --json`, `scontrol show job --json` or `/jobs`.
     pub fn jobs(&self) -> Result<Listing<Job>, SlurmError> {
         Ok(Listing::of(self.list("jobs")?, job))
+    }
+
+    /// The same with what they ask for, and have, of nodes that jobs share.
+    pub fn jobs_with_parts(&self) -> Result<Listing<Job>, SlurmError> {
+        let with_parts = |value: &Value, unread: &mut Vec<Unread>| {
+            let job = job(value, unread)?;
+            let held = held(value).filter(|_| job.has_nodes());
+            Some(Job { part: Some(part(value, (job.nodes_min, job.cpus))), held, ..job })
+        };
+        Ok(Listing::of(self.list("jobs")?, with_parts))
     }
 
     /// The nodes of `scontrol show node --json` or `/nodes`.
@@ -289,6 +300,8 @@ fn job(value: &Value, unread: &mut Vec<Unread>) -> Option<Job> {
         started: time(at("start_time")).filter(|_| has_begun),
         ended: time(at("end_time")).filter(|_| has_begun),
         limit_minutes: small(at("time_limit")),
+        part: None,
+        held: None,
         licences: licences.unwrap_or_default(),
         exit: exit(at("exit_code")),
         restarts,
@@ -300,6 +313,53 @@ fn job(value: &Value, unread: &mut Vec<Unread>) -> Option<Job> {
     })
 }
 
+/// What a job of so many nodes and processors asks for of each of its nodes.
+fn part(value: &Value, (nodes, cpus): (u32, u32)) -> Part {
+    let at = |key: &str| value.get(key);
+    let of = |key: &str| small(at(key)).filter(|mib| *mib > 0);
+    let memory = match (of("memory_per_node"), of("memory_per_cpu")) {
+        (Some(mib), _) => AskedMemory::OfNode(mib),
+        (None, Some(mib)) => AskedMemory::OfProcessor(mib),
+        (None, None) => AskedMemory::All,
+    };
+    let gres = ["tres_per_node", "tres_per_job", "tres_per_task", "tres_per_socket"];
+    // A word for who may share the nodes, if it is not everybody.
+    let shares = words(at("shared")).into_iter().chain(words(at("exclusive")));
+    let is_exclusive = shares
+        .into_iter()
+        .any(|word| !["shared", "oversubscribe", "false"].contains(&word.as_str()));
+    let asked = Asked {
+        nodes,
+        cpus,
+        tasks: small(at("tasks")),
+        memory,
+        gres: gres.map(|key| text(at(key)).unwrap_or("")),
+        is_exclusive,
+    };
+    asked.part()
+}
+
+/// What a job has of its nodes, as versions from 24.11 on say it.
+fn held(value: &Value) -> Option<Vec<Held>> {
+    let nodes = value.pointer("/job_resources/nodes/allocation")?.as_array()?;
+    // GPUs stand beside that, those of each node in its place; nothing at all if nobody has any.
+    let gres = value.get("gres_detail").and_then(Value::as_array)?;
+    let held = nodes.iter().enumerate().map(|(place, node)| {
+        let number = |pointer: &str| small(node.pointer(pointer)).unwrap_or(UNKNOWN);
+        let of_gpus = match gres.is_empty() {
+            true => Some(0),
+            false => gres.get(place).and_then(Value::as_str).and_then(parts::gpus),
+        };
+        Some(Held {
+            node: node.get("name")?.as_str()?.to_owned(),
+            cpus: number("/cpus/count"),
+            memory_mib: number("/memory/allocated"),
+            gpus: of_gpus.unwrap_or(UNKNOWN),
+        })
+    });
+    held.collect::<Option<Vec<Held>>>().filter(|held| !held.is_empty())
+}
+
 /// A node. One whose state is not known is not one that can be used.
 fn node(value: &Value, unread: &mut Vec<Unread>) -> Option<Node> {
     let mut of = Doubtful { value, kind: "node", name: "name", unread };
@@ -309,12 +369,20 @@ fn node(value: &Value, unread: &mut Vec<Unread>) -> Option<Node> {
         words_of.extend(words(value.get("state_flags")));
         NodeState::of_words(words_of.iter().map(String::as_str))
     });
+    let gpus = |key: &str| {
+        let list = value.get(key).and_then(Value::as_str);
+        list.and_then(parts::gpus).unwrap_or(UNKNOWN)
+    };
     Some(Node {
         name,
         state: state.unwrap_or_default(),
         reason: text(value.get("reason")).map(str::to_owned),
         cpus: of.needed("cpus", small).unwrap_or(UNKNOWN),
         cpus_in_use: of.needed("alloc_cpus", small).unwrap_or(UNKNOWN),
+        memory_mib: small(value.get("real_memory")).unwrap_or(UNKNOWN),
+        memory_in_use_mib: small(value.get("alloc_memory")).unwrap_or(UNKNOWN),
+        gpus: gpus("gres"),
+        gpus_in_use: if gpus("gres") == 0 { 0 } else { gpus("gres_used") },
         partitions: words(value.get("partitions")),
         address: text(value.get("address")).unwrap_or("").to_owned(),
     })

@@ -49,8 +49,14 @@ pub struct Extras {
 /// What a lab is to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The number of nodes, from 1 to 1000.
+    /// The number of nodes without GPUs; with the others, 1 to 1000.
     pub nodes: u32,
+    /// The number of nodes with GPUs, which come after them.
+    #[serde(default)]
+    pub gpu_nodes: u32,
+    /// Whether jobs get processors, memory and GPUs of nodes instead of whole nodes.
+    #[serde(default)]
+    pub is_shared: bool,
     /// How Busbar will work there; decides about `job_submit.lua`.
     pub mode: Mode,
     /// The program `busbar`, which runs the agents; `None` for a lab without agents.
@@ -60,6 +66,28 @@ pub struct Plan {
     /// Where another Slurm is installed: a folder with `bin` and `sbin`. `None` for the one of this machine.
     #[serde(default)]
     pub programs: Option<PathBuf>,
+}
+
+impl Plan {
+    /// All nodes.
+    pub fn all_nodes(&self) -> u32 {
+        self.nodes.saturating_add(self.gpu_nodes)
+    }
+
+    /// Whether a node, counted from 1, has GPUs.
+    pub(crate) fn has_gpus(&self, node: u32) -> bool {
+        node > self.nodes
+    }
+
+    /// Whether nodes are of several kinds, or jobs have parts of them.
+    fn has_parts(&self) -> bool {
+        self.is_shared || self.gpu_nodes > 0
+    }
+
+    /// What its nodes can draw together.
+    fn watts(&self) -> u64 {
+        (1..=self.all_nodes()).map(|node| u64::from(layout::kind(self, node).watts())).sum()
+    }
 }
 
 /// What is kept of a lab between calls.
@@ -171,8 +199,16 @@ impl Lab {
         if !rustix::process::geteuid().is_root() {
             return Err(LabError::NotRoot);
         }
-        if !(1..=1000).contains(&plan.nodes) {
-            return Err(LabError::Unsuitable("a lab has 1 to 1000 nodes".to_owned()));
+        if !(1..=1000).contains(&plan.all_nodes()) || plan.nodes == 0 {
+            return Err(LabError::Unsuitable(
+                "a lab has 1 to 1000 nodes, one of them without GPUs".to_owned(),
+            ));
+        }
+        if plan.is_shared && plan.mode == Mode::Admit {
+            return Err(LabError::Unsuitable(
+                "in mode admit jobs have whole nodes; leave --shared out, or take mode steer"
+                    .to_owned(),
+            ));
         }
         match &plan.programs {
             Some(folder) => packages::check(folder, plan.extras)?,
@@ -182,12 +218,12 @@ impl Lab {
             Some(lab) => (lab, false),
             None => (Lab::make(folder, plan)?, true),
         };
-        let kind = |plan: &Plan| (plan.nodes, plan.mode, plan.extras, plan.programs.clone());
+        let kind = |plan: &Plan| Plan { busbar: None, ..plan.clone() };
         if kind(&lab.record.plan) != kind(plan) {
             let present = &lab.record.plan;
             return Err(LabError::Unsuitable(format!(
                 "the lab in {folder} was made with {} nodes, mode {} and its own extras and programs; take it down first: busbar lab down --folder {folder}",
-                present.nodes,
+                present.all_nodes(),
                 present.mode,
                 folder = folder.display()
             )));
@@ -214,10 +250,11 @@ impl Lab {
     fn make(folder: &Path, plan: &Plan) -> Result<Lab, LabError> {
         let layout = Layout::new(folder)?;
         let version = packages::version(&process::path(plan.programs.as_deref()))?;
-        let port = layout::free_ports(layout::ports(plan.nodes))?;
+        let port = layout::free_ports(layout::ports(plan.all_nodes()))?;
         let record = Record { plan: plan.clone(), port, version };
         let site = Site {
-            watts: u64::from(plan.nodes) * 200,
+            watts: plan.watts(),
+            is_shared: plan.is_shared && plan.mode == Mode::Steer,
             off_file: layout.folder().join(setup::OFF_FILE),
             node_cpus: layout::CPUS,
             ..Site::new(plan.mode)
@@ -237,7 +274,7 @@ impl Lab {
 
     /// The number of nodes.
     pub fn nodes(&self) -> u32 {
-        self.record.plan.nodes
+        self.record.plan.all_nodes()
     }
 
     /// The configuration of the cluster, for `SLURM_CONF`.
@@ -257,7 +294,7 @@ impl Lab {
 
     /// Where slurmrestd listens, if the lab has one.
     pub fn rest_address(&self) -> Option<Address> {
-        let port = layout::rest_port(self.record.port, self.record.plan.nodes);
+        let port = layout::rest_port(self.record.port, self.record.plan.all_nodes());
         self.record.plan.extras.rest.then(|| Address::Tcp(format!("127.0.0.1:{port}")))
     }
 

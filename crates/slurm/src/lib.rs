@@ -30,6 +30,7 @@ pub mod json;
 pub mod lab;
 pub mod listing;
 pub mod model;
+pub mod parts;
 pub mod priorities;
 pub mod program;
 pub mod record;

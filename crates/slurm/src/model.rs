@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::hosts::HostList;
+use crate::parts::{Held, Part};
 use crate::tasks::Tasks;
 use crate::unread::{UNKNOWN, Unread, known};
 
@@ -44,6 +45,18 @@ pub struct Node {
     /// The processors that jobs have, or `UNKNOWN`.
     #[serde(serialize_with = "known")]
     pub cpus_in_use: u32,
+    /// Its memory in MiB, or `UNKNOWN`.
+    #[serde(serialize_with = "known")]
+    pub memory_mib: u32,
+    /// The memory that jobs have, or `UNKNOWN`.
+    #[serde(serialize_with = "known")]
+    pub memory_in_use_mib: u32,
+    /// Its GPUs, or `UNKNOWN`.
+    #[serde(serialize_with = "known")]
+    pub gpus: u32,
+    /// The GPUs that jobs have, or `UNKNOWN`.
+    #[serde(serialize_with = "known")]
+    pub gpus_in_use: u32,
     /// The partitions it belongs to.
     pub partitions: Vec<String>,
     /// Where it is reached.
@@ -361,6 +374,12 @@ pub struct Job {
     /// Its processors.
     #[serde(serialize_with = "known")]
     pub cpus: u32,
+    /// What it asks for of each of its nodes; `None` if nobody asked that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+    /// What it has of each of its nodes; `None` if it has none, or nobody asked that or could read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<Vec<Held>>,
     /// The nodes that it has or had.
     #[serde(serialize_with = "as_text")]
     pub nodes: HostList,

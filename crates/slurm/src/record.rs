@@ -114,7 +114,8 @@ pub fn record(
     let version = version(&said)?;
     let mut neutral = Neutral::default();
     let mut calls = Vec::new();
-    for reading in Reading::ALL.into_iter().filter(|reading| reading.is_known_to(version)) {
+    let all = Reading::ALL.into_iter().chain(Reading::OF_PARTS);
+    for reading in all.filter(|reading| reading.is_known_to(version)) {
         let call = reading.call(&format());
         let printed = programs.try_to(&call)?;
         let text = match keep_names {

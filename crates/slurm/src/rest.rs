@@ -153,6 +153,10 @@ fn keys(update: &JobUpdate, parser: u16) -> Map<String, Value> {
         // Numbers in a list are accepted by old versions, and ignored.
         keys.insert("nodes".to_owned(), json!(format!("{fewest}-{most}")));
     }
+    if let Some((in_all, of_node)) = update.cpus {
+        keys.insert("minimum_cpus".to_owned(), json!(in_all));
+        keys.insert("minimum_cpus_per_node".to_owned(), json!(of_node));
+    }
     if let Some(required) = &update.required {
         let key = if parser <= 38 { "nodelist" } else { "required_nodes" };
         keys.insert(key.to_owned(), json!(required.to_string()));
@@ -195,6 +199,10 @@ impl Cluster for Rest {
 
     fn jobs(&self) -> Result<Listing<Job>, SlurmError> {
         self.get("jobs")?.jobs()
+    }
+
+    fn jobs_with_parts(&self) -> Result<Listing<Job>, SlurmError> {
+        self.get("jobs")?.jobs_with_parts()
     }
 
     fn job(&self, job: JobRef) -> Result<Vec<Job>, SlurmError> {

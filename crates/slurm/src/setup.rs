@@ -43,7 +43,7 @@ const LONGEST_TEXT: usize = 300;
 pub const OFF_FILE: &str = "busbar.off";
 
 /// The number at the top of the plug-in; it grows when the plug-in changes.
-pub(crate) const LUA_VERSION: u32 = 4;
+pub(crate) const LUA_VERSION: u32 = 5;
 
 /// How Busbar works on a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +142,8 @@ pub struct Site {
     pub gpu_watts: BTreeMap<String, u32>,
     /// The GPUs of a node, which count if a request for GPUs cannot be read.
     pub node_gpus: u32,
+    /// Whether jobs share nodes, in mode `steer`; otherwise each has whole ones.
+    pub is_shared: bool,
     /// Users besides root who may change everything, by number.
     pub operators: Vec<u32>,
     /// The file that switches the plug-in off.
@@ -169,6 +171,7 @@ impl Site {
             node_cpus: 0,
             gpu_watts: BTreeMap::new(),
             node_gpus: 0,
+            is_shared: false,
             operators: Vec::new(),
             off_file: Path::new("/etc/slurm").join(OFF_FILE),
             busbar: "/usr/bin/busbar".into(),
@@ -202,6 +205,11 @@ impl Site {
         }
         if self.fail == Fail::Admit && self.mode != Mode::Steer {
             return Some("only in mode steer may Slurm have to go on by itself".to_owned());
+        }
+        if self.is_shared && self.mode != Mode::Steer {
+            return Some(
+                "only in mode steer may jobs share nodes: in mode admit Slurm counts the watts of whole nodes".to_owned(),
+            );
         }
         if self.mode != Mode::Admit && !self.layers.is_empty() {
             return Some("layers are for mode admit".to_owned());
@@ -294,6 +302,7 @@ pub fn job_submit(site: &Site) -> String {
         ("@GPU_WATTS@", table(&site.gpu_watts)),
         ("@PARTITION_WATTS@", table(&site.partition_watts)),
         ("@APP_WATTS@", table(&site.app_watts)),
+        ("@SHARED@", site.is_shared.to_string()),
         ("@OPERATORS@", operators.join(", ")),
     ];
     let mut text = include_str!("setup/job_submit.lua").to_owned();
@@ -365,6 +374,11 @@ pub fn conf_lines(site: &Site, version: Version, prolog: &Path, epilog: &Path) -
             text += "# For jobs that change their size (with slurmdbd):\n\
                      #   SchedulerParameters=...,permit_job_expansion\n";
         }
+    }
+    if site.is_shared {
+        text += "# Jobs share nodes: processors, memory and GPUs are given to them one by one.\n\
+                 #   SelectType=select/cons_tres\n#   SelectTypeParameters=CR_Core_Memory\n";
+        return text;
     }
     text += &format!(
         "# Each job has its nodes for itself, since caps are per node. In the lines of Busbar's partitions:\n\

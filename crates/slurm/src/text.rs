@@ -7,7 +7,7 @@
 //!   `squeue` is asked for fields of unlimited width (`-O NAME:0…`) with a separator that holds a random
 //!   word of this call ([`JobFormat`]): nobody can have known it when the job was submitted, and a record
 //!   that does not have the right number of fields is refused. `scontrol -o show job` has no such safe
-//!   form and is not used.
+//!   form; only what jobs have of single nodes is read there, with care ([`parts`](crate::parts)).
 //! - Times are asked for in seconds since 1970 (`SLURM_TIME_FORMAT`), and long lists in full
 //!   (`SLURM_BITSTR_LEN`).
 //!
@@ -25,6 +25,7 @@ use crate::model::{
     ArrayPart, Exit, HetPart, Job, JobState, Licence, Node, NodeState, Partition, Reservation,
     read_amounts,
 };
+use crate::parts::{self, Asked};
 use crate::tasks::Tasks;
 use crate::unread::{UNKNOWN, Unread};
 
@@ -63,6 +64,18 @@ pub(crate) const FIELDS: [&str; 31] = [
     "Comment",
 ];
 
+/// The fields that say what a job asks for of nodes that jobs share.
+pub(crate) const PART_FIELDS: [&str; 8] = [
+    "NumTasks",
+    "MinMemory",
+    "tres-alloc",
+    "tres-per-node",
+    "tres-per-job",
+    "tres-per-task",
+    "tres-per-socket",
+    "OverSubscribe",
+];
+
 /// How `squeue` is asked to separate fields and jobs in one call.
 #[derive(Clone, Debug)]
 pub struct JobFormat {
@@ -93,7 +106,16 @@ impl JobFormat {
 
     /// What `squeue -O` is given.
     pub(crate) fn argument(&self) -> String {
-        let (last, others) = FIELDS.split_last().unwrap_or((&"", &[]));
+        self.argument_of(&FIELDS)
+    }
+
+    /// The same where jobs share nodes.
+    pub(crate) fn argument_with_parts(&self) -> String {
+        self.argument_of(&[&PART_FIELDS[..], &FIELDS].concat())
+    }
+
+    fn argument_of(&self, fields: &[&str]) -> String {
+        let (last, others) = fields.split_last().unwrap_or((&"", &[]));
         let mut text = String::new();
         for field in others {
             text += &format!("{field}:0{},", self.separator);
@@ -103,9 +125,19 @@ impl JobFormat {
 
     /// Reads what `squeue` printed.
     pub fn read(&self, printed: &str) -> Listing<Job> {
+        self.read_of(printed, false)
+    }
+
+    /// The same where jobs share nodes.
+    pub fn read_with_parts(&self, printed: &str) -> Listing<Job> {
+        self.read_of(printed, true)
+    }
+
+    fn read_of(&self, printed: &str, has_parts: bool) -> Listing<Job> {
         let mut records: Vec<&str> = printed.split(self.end.as_str()).collect();
         let rest = records.pop().unwrap_or_default().trim();
-        let mut jobs = Listing::of(records, |record, unread| self.read_job(record, unread));
+        let mut jobs =
+            Listing::of(records, |record, unread| self.read_job(record, has_parts, unread));
         if !rest.is_empty() {
             let reason = format!("it ends in the middle of a job: '{}'", brief(rest));
             jobs.unread.push(Unread::new("squeue", reason));
@@ -114,9 +146,11 @@ impl JobFormat {
         jobs
     }
 
-    fn read_job(&self, record: &str, unread: &mut Vec<Unread>) -> Option<Job> {
+    fn read_job(&self, record: &str, has_parts: bool, unread: &mut Vec<Unread>) -> Option<Job> {
         let record = record.trim_start_matches('\n');
-        let fields: Vec<&str> = record.split(self.separator.as_str()).collect();
+        let mut fields: Vec<&str> = record.split(self.separator.as_str()).collect();
+        let parts = has_parts.then(|| fields.drain(..PART_FIELDS.len().min(fields.len())));
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
         let what = format!("job {}", brief(fields.first().unwrap_or(&"")));
         let Ok(fields) = <[&str; FIELDS.len()]>::try_from(fields.as_slice()) else {
             let reason = format!("it has {} fields instead of {}", fields.len(), FIELDS.len());
@@ -124,7 +158,13 @@ impl JobFormat {
             return None;
         };
         let mut doubts = Doubts::default();
-        let job = job(&fields, &mut doubts);
+        let job =
+            job(&fields, &mut doubts).map(|job| {
+                match <[&str; PART_FIELDS.len()]>::try_from(parts) {
+                    Ok(parts) => Job { part: Some(asked(&job, parts).part()), ..job },
+                    Err(_) => job,
+                }
+            });
         unread.extend(doubts.0.iter().map(|(field, value)| {
             Unread::new(what.as_str(), format!("{field} is '{}'", brief(value)))
         }));
@@ -253,6 +293,8 @@ fn job(fields: &[&str; FIELDS.len()], doubts: &mut Doubts) -> Option<Job> {
         nodes_min,
         nodes_max,
         cpus,
+        part: None,
+        held: None,
         nodes,
         required,
         dependency: text_of(dependency).map(str::to_owned),
@@ -271,6 +313,20 @@ fn job(fields: &[&str; FIELDS.len()], doubts: &mut Doubts) -> Option<Job> {
         admin_comment: text_of(admin_comment).map(str::to_owned),
         unread: doubts.0.iter().map(|(field, _)| (*field).to_owned()).collect(),
     })
+}
+
+/// What a job asks for of nodes that jobs share.
+fn asked<'a>(job: &Job, fields: [&'a str; PART_FIELDS.len()]) -> Asked<'a> {
+    let [tasks, memory, tracked, of_node, of_job, of_task, of_socket, shares] = fields;
+    Asked {
+        nodes: job.nodes_min,
+        cpus: job.cpus,
+        tasks: tasks.trim().parse().ok(),
+        memory: parts::memory(memory, tracked, job.cpus),
+        gres: [of_node, of_job, of_task, of_socket],
+        // Nodes for one user, or whatever else there may be, are nodes that others do not share.
+        is_exclusive: !["OK", "YES"].contains(&shares.trim()),
+    }
 }
 
 /// A value, unless it is one of Slurm's words for nothing.
@@ -380,7 +436,18 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
 
 /// Reads `scontrol -o show node`. A node whose state is not known is not one that can be used.
 pub fn nodes(printed: &str) -> Listing<Node> {
-    let keys = ["NodeName", "CPUAlloc", "CPUTot", "NodeAddr", "State", "Partitions"];
+    let keys = [
+        "NodeName",
+        "CPUAlloc",
+        "CPUTot",
+        "Gres",
+        "GresUsed",
+        "NodeAddr",
+        "RealMemory",
+        "AllocMem",
+        "State",
+        "Partitions",
+    ];
     let lines = printed.lines().filter(|line| line.starts_with("NodeName="));
     Listing::of(lines, |line, unread| {
         // An administrator's reason may hold anything, and stands near the end.
@@ -398,6 +465,10 @@ pub fn nodes(printed: &str) -> Listing<Node> {
             count.unwrap_or(UNKNOWN)
         };
         let (cpus, cpus_in_use) = (count("CPUTot"), count("CPUAlloc"));
+        // Older answers do not say all of that, and nothing is decided by it where jobs have whole nodes.
+        let mebibytes =
+            |key: &str| pairs.get(key).and_then(|text| parts::mebibytes(text)).unwrap_or(UNKNOWN);
+        let gpus = |key: &str| pairs.get(key).and_then(|text| parts::gpus(text)).unwrap_or(UNKNOWN);
         let state = pairs.get("State").and_then(|text| text_of(text));
         let state = state.map(|text| NodeState::of_words(text.split('+')));
         unread.extend(state.is_none().then(|| of_node("State")));
@@ -406,6 +477,10 @@ pub fn nodes(printed: &str) -> Listing<Node> {
             reason,
             cpus,
             cpus_in_use,
+            memory_mib: mebibytes("RealMemory"),
+            memory_in_use_mib: mebibytes("AllocMem"),
+            gpus: gpus("Gres"),
+            gpus_in_use: if gpus("Gres") == 0 { 0 } else { gpus("GresUsed") },
             partitions: words(pairs.get("Partitions").unwrap_or(&"")),
             address: pairs.get("NodeAddr").map(|text| (*text).to_owned()).unwrap_or_default(),
             name,

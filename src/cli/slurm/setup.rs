@@ -98,6 +98,10 @@ pub(super) struct SiteArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     node_gpus: u32,
 
+    /// Jobs share nodes, in mode steer: they get processors, memory and GPUs instead of whole nodes
+    #[arg(long)]
+    shared: bool,
+
     /// User ID of an operator besides root; may be repeated
     #[arg(long, value_name = "UID")]
     operator: Vec<u32>,
@@ -129,6 +133,7 @@ impl SiteArguments {
         site.node_cpus = self.node_cpus;
         site.gpu_watts = table(&self.gpu_watts)?;
         site.node_gpus = self.node_gpus;
+        site.is_shared = self.shared;
         site.operators = self.operator.clone();
         site.agent_socket = self.agent_socket.clone();
         site.busbar = match &self.busbar {

@@ -9,6 +9,7 @@ use busbar::slurm::calls::Reading;
 use busbar::slurm::commands::Commands;
 use busbar::slurm::hosts::HostList;
 use busbar::slurm::json::Answer;
+use busbar::slurm::parts;
 use busbar::slurm::priorities::Priorities;
 use busbar::slurm::program::Programs;
 use busbar::slurm::record::{Recording, format};
@@ -22,14 +23,17 @@ use crate::examples::{files, texts};
 
 const RECORDED: &str = "crates/slurm/recorded";
 
+/// What a cluster answers whose nodes jobs share.
+const SHARED: &str = "crates/slurm/recorded-shared/22.05";
+
 pub(super) fn slurm_jobs() -> Vec<Vec<u8>> {
-    files(&[RECORDED], &["jobs.txt", "elements.txt"])
+    files(&[RECORDED, SHARED], &["jobs.txt", "elements.txt", "jobs-with-parts.txt"])
 }
 
 pub(super) fn slurm_job_list(_: &Place, input: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(input) else { return "no text".to_owned() };
-    let jobs = format().read(text);
-    listed(&jobs.read, &jobs.unread)
+    let (jobs, with_parts) = (format().read(text), format().read_with_parts(text));
+    listed(&jobs.read, &jobs.unread) + &listed(&with_parts.read, &with_parts.unread)
 }
 
 /// Whether anything was read, and what was not.
@@ -39,8 +43,15 @@ fn listed<T: Debug, U: Debug>(read: &[T], unread: &[U]) -> String {
 
 pub(super) fn slurm_texts() -> Vec<Vec<u8>> {
     files(
-        &[RECORDED],
-        &["nodes.txt", "partitions.txt", "licences.txt", "reservations.txt", "configuration.txt"],
+        &[RECORDED, SHARED],
+        &[
+            "nodes.txt",
+            "parts.txt",
+            "partitions.txt",
+            "licences.txt",
+            "reservations.txt",
+            "configuration.txt",
+        ],
     )
 }
 
@@ -52,6 +63,7 @@ pub(super) fn slurm_listings(_: &Place, input: &[u8]) -> String {
         + &listed(&partitions.read, &partitions.unread)
         + &listed(&licences.read, &licences.unread)
         + &listed(&reservations.read, &reservations.unread)
+        + if parts::details(text).is_empty() { " nothing" } else { " parts" }
 }
 
 pub(super) fn slurm_answers() -> Vec<Vec<u8>> {
@@ -65,7 +77,7 @@ pub(super) fn slurm_answer(_: &Place, input: &[u8]) -> String {
     text(input, |text| {
         let answer = Answer::read("an answer", text)?;
         let _ = (answer.complaint(), answer.version(), answer.error_numbers());
-        let jobs = answer.jobs().map(|jobs| listed(&jobs.read, &jobs.unread));
+        let jobs = answer.jobs_with_parts().map(|jobs| listed(&jobs.read, &jobs.unread));
         let nodes = answer.nodes().map(|nodes| listed(&nodes.read, &nodes.unread));
         let _ = (answer.partitions(), answer.licences(), answer.reservations());
         jobs.and(nodes).map(|_| ())

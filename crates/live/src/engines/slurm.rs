@@ -70,9 +70,29 @@ pub(crate) struct Terms {
     pub(crate) period: Duration,
     /// How long Slurm may take to start a job that was released.
     pub(crate) patience: Duration,
+    /// Who chooses the nodes of jobs, where the policy does not.
+    pub(crate) placing: Placing,
     /// Whether the policy may change the nodes of running jobs. Then jobs that did not announce that they can do that run
     /// on the nodes they ask for.
     pub(crate) resizes: bool,
+}
+
+/// Who chooses the nodes of jobs, where the policy does not name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placing {
+    /// Slurm, whole ones: it knows best what else a job asks for.
+    BySlurm,
+    /// The daemon, whole ones: which they are makes a difference to feeds, or they are of several kinds.
+    Whole,
+    /// The daemon, and jobs have parts of them.
+    InParts,
+}
+
+impl Placing {
+    /// Whether jobs have parts of nodes.
+    pub(crate) fn is_in_parts(self) -> bool {
+        self == Placing::InParts
+    }
 }
 
 /// Something for the thread that speaks to Slurm.
@@ -229,7 +249,7 @@ impl Engine for Slurm {
     }
 
     fn chooses_nodes(&self) -> bool {
-        self.terms.mode == Mode::Steer
+        self.terms.mode == Mode::Steer && self.terms.placing == Placing::BySlurm
     }
 
     fn request(&mut self, orders: Vec<(Ticket, Order)>) {

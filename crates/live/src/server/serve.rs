@@ -13,7 +13,7 @@ use busbar_agent::fleet::{self, Target};
 use busbar_agent::keys;
 use busbar_agent::tls::TlsError;
 use busbar_core::freedom::Freedom;
-use busbar_core::machine::Machine;
+use busbar_core::machine::{Kinds, Machine};
 use busbar_slurm::cluster::Cluster;
 use busbar_slurm::commands::Commands;
 use busbar_slurm::error::SlurmError;
@@ -279,6 +279,7 @@ fn slurm(
         period: Duration::from_millis(slurm.period.millis()),
         // The daemon hears of it before it gives up by itself.
         patience: Duration::from_millis(config.engine.deadline.millis()) * 2 / 3,
+        placing: placing(&setup.machine),
         resizes: setup.decider.spec().wants().has(Freedom::Resizes),
     };
     // The loop may be over already.
@@ -294,6 +295,16 @@ fn slurm(
         None => Slurm::start(Fenced::new(cluster, lease), terms, wake),
     };
     engine.map_err(ServeError::Agents)
+}
+
+/// Who chooses the nodes of jobs on such a machine: Slurm, unless it makes a difference to the daemon which they are.
+fn placing(machine: &Machine) -> slurm::Placing {
+    let is_shared = |kinds: &Kinds| kinds.partitions().iter().any(|partition| partition.shared);
+    match (&machine.kinds, &machine.feeds) {
+        (Some(kinds), _) if is_shared(kinds) => slurm::Placing::InParts,
+        (None, None) => slurm::Placing::BySlurm,
+        _ => slurm::Placing::Whole,
+    }
 }
 
 /// The engine with the agents of its nodes, if there are any.

@@ -5,13 +5,14 @@
 //! | `lab.json` | what the lab has; that it is there says that the folder is a lab |
 //! | `processes.json` | the processes that were started |
 //! | `env` | for a shell: sets `SLURM_CONF` |
-//! | `slurm.conf`, `job_submit.lua`, `prolog`, `epilog` | the cluster's configuration |
+//! | `slurm.conf`, `gres.conf`, `job_submit.lua`, `prolog`, `epilog` | the cluster's configuration |
 //! | `munge/`, `state/`, `spool/`, `log/` | of munge, slurmctld and the slurmds |
-//! | `nodes/n1/` … | the emulated meter (`tree`), the configuration, state and socket of the agent |
+//! | `nodes/n1/` … | the emulated meter (`tree`), the configuration, state and socket of the agent, files in place of GPUs |
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, ToSocketAddrs};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,11 +25,76 @@ use crate::setup::{self, Mode, Site};
 /// The longest path of a socket, with what is appended to the folder.
 const LONGEST_FOLDER: usize = 70;
 
-/// The processors of an emulated node.
+/// The processors of an emulated node without GPUs.
 pub(crate) const CPUS: u32 = 4;
+
+/// What an emulated node has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NodeKind {
+    /// The partition of Slurm for nodes of this kind alone, where there are several.
+    partition: &'static str,
+    cpus: u32,
+    memory_mib: u32,
+    gpus: u32,
+}
+
+/// What GPUs of an emulated node draw at most, and when they are idle.
+const GPU_WATTS: (u32, u32) = (300, 25);
+
+/// The kinds of nodes that a lab may have.
+const PLAIN: NodeKind = NodeKind { partition: "cpu", cpus: CPUS, memory_mib: 1000, gpus: 0 };
+const WITH_GPUS: NodeKind = NodeKind { partition: "gpu", cpus: 8, memory_mib: 2000, gpus: 4 };
+
+impl NodeKind {
+    /// What such a node draws at most.
+    pub(super) fn watts(self) -> u32 {
+        200 + self.gpus * GPU_WATTS.0
+    }
+
+    fn idle_watts(self) -> u32 {
+        20 + self.gpus * GPU_WATTS.1
+    }
+}
+
+/// The kind of a node, counted from 1.
+pub(super) fn kind(plan: &Plan, node: u32) -> NodeKind {
+    if plan.has_gpus(node) { WITH_GPUS } else { PLAIN }
+}
 
 /// What a job draws on each of its nodes unless somebody writes another number into `demand_w`.
 const DEMAND_WATTS: u32 = 180;
+
+/// What a job draws on each GPU of a node that it has for itself.
+const GPU_DEMAND_WATTS: u32 = 270;
+
+/// When a hook runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Prolog,
+    Epilog,
+}
+
+/// What a job draws that has some processors of a node, of what a job draws that has all of them: Slurm says how many processors it
+/// has of each of its nodes, in their order, such as `2(x3),1`. Of whom it does not say so, that job counts with all.
+const OWN_PART: &str = r#". "$node/kind"
+place=$(scontrol show hostnames "$SLURM_NODELIST" | grep -nx "$SLURMD_NODENAME" | cut -d: -f1)
+own=$(echo "$SLURM_JOB_CPUS_PER_NODE" | tr , '\n' | awk -v at="${place:-0}" '
+    { split($0, part, /[(x)]+/); at -= part[2] ? part[2] : 1; if (at <= 0) { print part[1]; exit } }')
+[ -n "$place" ] || own=$cpus
+most=$(($(cat "$LAB/demand_w") + gpus - idle))
+exec 9>"$node/lock"
+flock 9
+echo $((most * 1000000 * ${own:-$cpus} / cpus)) >"$node/jobs/$SLURM_JOB_ID"
+"#;
+
+/// What a node draws: what it does when it is idle, and the parts of its jobs.
+const SUM_OF_PARTS: &str = r#". "$node/kind"
+demand=0
+for job in "$node"/jobs/*; do
+    [ -e "$job" ] && demand=$((demand + $(cat "$job")))
+done
+[ "$demand" -gt 0 ] && demand=$((demand + idle * 1000000))
+"#;
 
 /// Where things are.
 #[derive(Clone, Debug)]
@@ -105,8 +171,8 @@ impl Layout {
         }
         write_secret(&self.at("munge/key"))?;
         write_file(&self.at("job_submit.lua"), &setup::job_submit(site), 0o644)?;
-        write_file(&self.at("prolog"), &self.hook(plan, "$(cat \"$LAB/demand_w\")000000"), 0o755)?;
-        write_file(&self.at("epilog"), &self.hook(plan, "0"), 0o755)?;
+        write_file(&self.at("prolog"), &self.hook(plan, When::Prolog), 0o755)?;
+        write_file(&self.at("epilog"), &self.hook(plan, When::Epilog), 0o755)?;
         write_file(&self.at("demand_w"), &format!("{DEMAND_WATTS}\n"), 0o644)?;
         write_file(
             &self.at("env"),
@@ -121,18 +187,45 @@ impl Layout {
             ),
             0o644,
         )?;
-        for number in 1..=plan.nodes {
+        for number in 1..=plan.all_nodes() {
             make_folder(&self.at(&format!("spool/n{number}")), 0o755)?;
+            make_folder(&self.node(number), 0o755)?;
+            for gpu in 0..kind(plan, number).gpus {
+                // Slurm only looks whether a device is there.
+                write_file(&self.node(number).join(format!("device{gpu}")), "", 0o644)?;
+            }
+            if plan.has_parts() {
+                make_folder(&self.node(number).join("jobs"), 0o755)?;
+                let NodeKind { cpus, gpus, .. } = kind(plan, number);
+                let text = format!(
+                    "cpus={cpus}\nidle={}\ngpus={}\n",
+                    kind(plan, number).idle_watts(),
+                    gpus * GPU_DEMAND_WATTS
+                );
+                write_file(&self.node(number).join("kind"), &text, 0o644)?;
+            }
             if let Some(busbar) = &plan.busbar {
-                self.write_node(busbar, number)?;
+                self.write_node(busbar, number, kind(plan, number))?;
             }
         }
         self.write_extras(plan, port)?;
-        if plan.busbar.is_some() {
-            write_file(&self.at("machine.toml"), &machine(plan.nodes), 0o644)?;
-            write_file(&self.at("busbar.toml"), &daemon(plan, site.mode), 0o644)?;
+        write_file(&self.at("machine.toml"), &machine(plan), 0o644)?;
+        write_file(&self.at("busbar.toml"), &daemon(plan, site.mode), 0o644)?;
+        if plan.gpu_nodes > 0 {
+            write_file(&self.at("gres.conf"), &self.gres_conf(plan), 0o644)?;
         }
         write_file(&self.conf(), &self.slurm_conf(record, site), 0o644)
+    }
+
+    /// Which files stand for the GPUs of each node.
+    fn gres_conf(&self, plan: &Plan) -> String {
+        let gpus = |node: u32| (node, kind(plan, node).gpus);
+        let lines = (1..=plan.all_nodes()).map(gpus).filter(|(_, gpus)| *gpus > 0);
+        let line = |(node, gpus): (u32, u32)| {
+            let folder = self.node(node);
+            format!("NodeName=n{node} Name=gpu File={}/device[0-{}]\n", folder.display(), gpus - 1)
+        };
+        lines.map(line).collect()
     }
 
     /// The key of tokens, and a database with the configuration of slurmdbd.
@@ -181,8 +274,8 @@ impl Layout {
              StorageType=accounting_storage/mysql\nStorageHost=127.0.0.1\nStoragePort={database}\nStorageUser=slurm\n\
              StoragePass={password}\nStorageLoc=slurm_acct_db\n",
             folder = self.folder.display(),
-            dbd = dbd_port(port, plan.nodes),
-            database = database_port(port, plan.nodes),
+            dbd = dbd_port(port, plan.all_nodes()),
+            database = database_port(port, plan.all_nodes()),
         );
         write_file(&self.at("slurmdbd.conf"), &conf, 0o600)
     }
@@ -223,11 +316,11 @@ impl Layout {
     }
 
     /// An emulated node with the configuration of its agent.
-    fn write_node(&self, busbar: &Path, number: u32) -> Result<(), LabError> {
+    fn write_node(&self, busbar: &Path, number: u32, kind: NodeKind) -> Result<(), LabError> {
         let folder = self.node(number);
-        make_folder(&folder, 0o755)?;
         let mut create = Command::new(busbar);
         create.args(["agent", "emulate", "create"]).arg(folder.join("tree"));
+        create.arg(format!("--gpus={}", kind.gpus));
         let made = create.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         let is_made =
             made.map_err(|source| LabError::File { what: "run", path: busbar.to_owned(), source })?;
@@ -246,35 +339,54 @@ impl Layout {
         write_file(&folder.join("agent.toml"), &config, 0o644)
     }
 
-    /// A prolog or epilog: it says what the job on the emulated node draws, in microwatts. A node whose
+    /// A prolog or epilog: it says what the jobs on the emulated node draw, in microwatts. A node whose
     /// agent does not answer gets no job.
-    fn hook(&self, plan: &Plan, demand: &str) -> String {
-        let is_prolog = demand != "0";
+    fn hook(&self, plan: &Plan, when: When) -> String {
         let mut text = format!(
-            "#!/bin/sh\n# Written by 'busbar lab'.\nLAB={folder}\nnode=\"$LAB/nodes/$SLURMD_NODENAME\"\n",
+            "#!/bin/sh\n# Written by 'busbar lab'.\n{programs}LAB={folder}\nnode=\"$LAB/nodes/$SLURMD_NODENAME\"\n",
+            programs = plan
+                .programs
+                .as_ref()
+                .map_or(String::new(), |folder| format!("PATH={}/bin:$PATH\n", folder.display())),
             folder = self.folder.display()
         );
-        if let Some(busbar) = plan.busbar.as_ref().filter(|_| is_prolog) {
+        if let Some(busbar) = plan.busbar.as_ref().filter(|_| when == When::Prolog) {
             text += &format!(
                 "'{}' agent status --socket \"$node/socket\" >/dev/null 2>&1 || {{\n    echo \"busbar: the agent of $SLURMD_NODENAME does not answer\" >&2\n    exit 1\n}}\n",
                 busbar.display()
             );
         }
-        if plan.busbar.is_some() {
-            text += &format!(
-                "printf '%s\\n' \"{demand}\" >\"$node/tree/demand_uw.$$\" && mv \"$node/tree/demand_uw.$$\" \"$node/tree/demand_uw\"\n"
-            );
+        if plan.busbar.is_none() {
+            return text + "exit 0\n";
         }
-        text + "exit 0\n"
+        let demand = match (plan.has_parts(), when) {
+            (true, When::Prolog) => format!("{OWN_PART}{SUM_OF_PARTS}"),
+            (true, When::Epilog) => {
+                format!(
+                    "exec 9>\"$node/lock\"\nflock 9\nrm -f \"$node/jobs/$SLURM_JOB_ID\"\n{SUM_OF_PARTS}"
+                )
+            }
+            (false, When::Prolog) => "demand=$(cat \"$LAB/demand_w\")000000\n".to_owned(),
+            (false, When::Epilog) => "demand=0\n".to_owned(),
+        };
+        text += &demand;
+        text + "printf '%s\\n' \"$demand\" >\"$node/tree/demand_uw.$$\" && mv \"$node/tree/demand_uw.$$\" \"$node/tree/demand_uw\"\nexit 0\n"
     }
 
     fn slurm_conf(&self, record: &Record, site: &Site) -> String {
         let (plan, port) = (&record.plan, record.port);
-        let nodes = plan.nodes;
-        let names = names(nodes);
-        let first = u32::from(port) + 1;
-        let ports =
-            if nodes == 1 { first.to_string() } else { format!("[{first}-{}]", first + nodes - 1) };
+        let nodes = plan.all_nodes();
+        let kinds: String =
+            ranges(plan).map(|(kind, range)| nodes_of(plan, kind, range, port)).collect();
+        let partitions = partitions(plan);
+        let (select, gres) = match (plan.is_shared, plan.gpu_nodes) {
+            // Memory that nobody asks for would be all of a node.
+            (true, _) => {
+                ("SelectTypeParameters=CR_CPU_Memory\nDefMemPerCPU=100\n", "GresTypes=gpu\n")
+            }
+            (false, 0) => ("SelectTypeParameters=CR_CPU\n", ""),
+            (false, _) => ("SelectTypeParameters=CR_CPU\n", "GresTypes=gpu\n"),
+        };
         let folder = self.folder.display();
         let accounting = match plan.extras.accounting {
             true => format!(
@@ -319,7 +431,8 @@ impl Layout {
              {tracked}\
              {tokens}\
              SelectType=select/cons_tres\n\
-             SelectTypeParameters=CR_CPU\n\
+             {select}\
+             {gres}\
              SchedulerType=sched/backfill\n\
              SchedulerParameters=batch_sched_delay=0,bf_interval=1,permit_job_expansion\n\
              PriorityType=priority/basic\n\
@@ -338,8 +451,8 @@ impl Layout {
              Prolog={folder}/prolog\n\
              Epilog={folder}/epilog\n\
              Licenses={licence}:{watts}\n\
-             NodeName={names} NodeAddr=127.0.0.1 Port={ports} CPUs={CPUS} RealMemory=1000 State=UNKNOWN\n\
-             PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=EXCLUSIVE State=UP\n",
+             {kinds}\
+             {partitions}",
             licence = site.licence,
             watts = site.watts,
         )
@@ -376,7 +489,7 @@ impl Layout {
         let conf = self.conf().display().to_string();
         let folder = self.folder.display();
         if plan.extras.accounting {
-            let place = database_port(port, plan.nodes);
+            let place = database_port(port, plan.all_nodes());
             let command = [
                 "mariadbd".to_owned(),
                 "--no-defaults".to_owned(),
@@ -396,7 +509,7 @@ impl Layout {
                 "slurmdbd".to_owned(),
                 on_loopback(&["slurmdbd", "-D"]),
                 log("slurmdbd.out"),
-                Some(Ready::Port(dbd_port(port, plan.nodes))),
+                Some(Ready::Port(dbd_port(port, plan.all_nodes()))),
             );
             // It looks for its configuration beside slurm.conf.
             dbd.environment.push(("HOME".to_owned(), "/root".into()));
@@ -404,7 +517,7 @@ impl Layout {
         }
         let command = on_loopback(&[CONTROLLER, "-D", "-f", &conf]);
         all.push(wanted(CONTROLLER.to_owned(), command, log("slurmctld.out"), None));
-        for number in 1..=plan.nodes {
+        for number in 1..=plan.all_nodes() {
             let node = format!("n{number}");
             if let Some(busbar) = &plan.busbar {
                 let config = self.node(number).join("agent.toml").display().to_string();
@@ -418,7 +531,7 @@ impl Layout {
             all.push(wanted(name.clone(), command, log(&format!("{name}.out")), None));
         }
         if plan.extras.rest {
-            let place = rest_port(port, plan.nodes);
+            let place = rest_port(port, plan.all_nodes());
             // It refuses to be root, and acts as whoever a token names.
             let address = format!("127.0.0.1:{place}");
             let command = [
@@ -512,30 +625,109 @@ pub(crate) fn free_ports(count: u32) -> Result<u16, LabError> {
     Err(LabError::Unsuitable(format!("there are no {count} free ports in a row below 32000")))
 }
 
-/// The names of all nodes, as Slurm writes them.
-fn names(nodes: u32) -> String {
-    if nodes == 1 { "n1".to_owned() } else { format!("n[1-{nodes}]") }
+/// Numbers in a row, as Slurm writes them.
+fn row(range: &RangeInclusive<u32>) -> String {
+    match (range.start(), range.end()) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("[{first}-{last}]"),
+    }
 }
 
-/// The machine that the nodes are, for the daemon.
-fn machine(nodes: u32) -> String {
+/// The kinds of nodes of a lab, and which nodes are of which.
+fn ranges(plan: &Plan) -> impl Iterator<Item = (NodeKind, RangeInclusive<u32>)> {
+    let all = [(PLAIN, 1..=plan.nodes), (WITH_GPUS, plan.nodes + 1..=plan.all_nodes())];
+    all.into_iter().filter(|(_, range)| !range.is_empty())
+}
+
+/// The line of slurm.conf for nodes of a kind.
+fn nodes_of(plan: &Plan, kind: NodeKind, range: RangeInclusive<u32>, port: u16) -> String {
+    let port = u32::from(port);
+    let ports = row(&(port + range.start()..=port + range.end()));
+    let NodeKind { cpus, memory_mib, gpus, .. } = kind;
+    // Two packages, as their meters have.
+    let sockets = match plan.has_parts() {
+        true => format!(" Sockets=2 CoresPerSocket={} ThreadsPerCore=1", cpus / 2),
+        false => String::new(),
+    };
+    let gres = if gpus == 0 { String::new() } else { format!(" Gres=gpu:{gpus}") };
     format!(
-        "# Written by 'busbar lab': nodes of two packages of 40 to 100 W each.\n\
-         nodes = {nodes}\nsockets_per_node = 2\n\
-         [power]\nnode = \"200W\"\nidle = \"20W\"\nrest = \"0W\"\n\
-         [caps]\nlevels = [\"80W\", \"120W\", \"160W\", \"200W\"]\n"
+        "NodeName=n{} NodeAddr=127.0.0.1 Port={ports} CPUs={cpus}{sockets} RealMemory={memory_mib}{gres} State=UNKNOWN\n",
+        row(&range)
     )
+}
+
+/// The lines of slurm.conf for partitions: one for all nodes, and one for each kind where there are several.
+fn partitions(plan: &Plan) -> String {
+    let whole = if plan.is_shared { "" } else { " OverSubscribe=EXCLUSIVE" };
+    let line = |name: &str, nodes: &str, is_default: bool| {
+        let default = if is_default { " Default=YES" } else { "" };
+        format!("PartitionName={name} Nodes={nodes}{default} MaxTime=INFINITE{whole} State=UP\n")
+    };
+    if plan.gpu_nodes == 0 {
+        return line("main", "ALL", true);
+    }
+    let kinds = ranges(plan);
+    let kinds = kinds
+        .map(|(kind, range)| line(kind.partition, &format!("n{}", row(&range)), kind == PLAIN));
+    kinds.chain([line("all", "ALL", false)]).collect()
+}
+
+/// The machine that the nodes are, for the daemon. What 'busbar machine import --slurm' makes of such a lab has the same
+/// partitions.
+fn machine(plan: &Plan) -> String {
+    let caps = "[caps]\nlevels = [\"80W\", \"120W\", \"160W\", \"200W\"]\n";
+    let first = "# Written by 'busbar lab': nodes of two packages of 40 to 100 W each";
+    let packages = "power.node = \"200W\"\npower.rest = \"0W\"\n";
+    if plan.gpu_nodes == 0 && !plan.is_shared {
+        let nodes = plan.nodes;
+        return format!(
+            "{first}.\nnodes = {nodes}\nsockets_per_node = 2\n{packages}power.idle = \"20W\"\n{caps}"
+        );
+    }
+    let (most, idle) = GPU_WATTS;
+    let mut text = format!("{first}, and GPUs of {idle} to {most} W each.\n");
+    let is_only = plan.gpu_nodes == 0;
+    for (kind, range) in ranges(plan) {
+        let name = if is_only { "main".to_owned() } else { format!("{}-nodes", kind.partition) };
+        let NodeKind { cpus, memory_mib, gpus, .. } = kind;
+        text += &format!(
+            "\n[[partition]]\nname = \"{name}\"\nnodes = {}\nprocessors_per_node = {cpus}\nsockets_per_node = 2\n\
+             memory = \"{memory_mib}MiB\"\nshared = {}\n{packages}power.idle = \"{}W\"\n",
+            range.count(),
+            plan.is_shared,
+            kind.idle_watts()
+        );
+        if gpus > 0 {
+            text += &format!("power.gpus = {gpus}\npower.gpu = \"{most}W\"\n");
+        }
+    }
+    if !is_only {
+        let of = |name: &str, of: &str| {
+            format!(
+                "\n[[partition]]\nname = \"{name}\"\nof = [{of}]\nshared = {}\n",
+                plan.is_shared
+            )
+        };
+        text += &of("cpu", "\"cpu-nodes\"");
+        text += &of("gpu", "\"gpu-nodes\"");
+        text += &of("all", "\"cpu-nodes\", \"gpu-nodes\"");
+    }
+    text
 }
 
 /// The configuration of a daemon for the lab, which has power for two thirds of its nodes.
 fn daemon(plan: &Plan, mode: Mode) -> String {
-    let nodes = plan.nodes;
+    let nodes = plan.all_nodes();
     let agent = |number: u32| {
         format!("  {{ name = \"n{number}\", address = \"nodes/n{number}/socket\" }},\n")
     };
     let agents: String = (1..=nodes).map(agent).collect();
+    let agents = match plan.busbar {
+        Some(_) => format!("[agents]\nlease = \"10s\"\nwithin = \"3s\"\nnodes = [\n{agents}]\n"),
+        None => String::new(),
+    };
     let mode = if mode == Mode::Admit { Mode::Admit } else { Mode::Steer };
-    let names = names(nodes);
+    let names = format!("n{}", row(&(1..=nodes)));
     let programs = plan
         .programs
         .as_ref()
@@ -545,8 +737,7 @@ fn daemon(plan: &Plan, mode: Mode) -> String {
          state = \"busbar\"\nsocket = \"busbar.sock\"\nmachine = \"machine.toml\"\n\
          budget = \"67%\"\npolicy = \"share\"\nperiod = \"500ms\"\nsee_all = true\n\
          [engine]\nkind = \"slurm\"\ndeadline = \"15s\"\n\
-         [slurm]\nmode = \"{mode}\"\nconf = \"slurm.conf\"\nnodes = \"{names}\"\nperiod = \"500ms\"\n{programs}\
-         [agents]\nlease = \"10s\"\nwithin = \"3s\"\nnodes = [\n{agents}]\n"
+         [slurm]\nmode = \"{mode}\"\nconf = \"slurm.conf\"\nnodes = \"{names}\"\nperiod = \"500ms\"\n{programs}{agents}"
     )
 }
 

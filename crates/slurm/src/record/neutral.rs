@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::calls::Reading;
 use crate::setup::WAIT;
-use crate::text::{self, FIELDS};
+use crate::text::{self, FIELDS, PART_FIELDS};
 use crate::words::Words;
 
 /// Words that say nothing about anybody.
@@ -58,7 +58,9 @@ impl Neutral {
         match reading {
             Reading::Version | Reading::Licences => printed.to_owned(),
             Reading::Configuration => self.lines(printed, Neutral::setting),
-            Reading::Jobs | Reading::Elements => self.jobs(printed),
+            Reading::Jobs | Reading::Elements => self.jobs(printed, &FIELDS),
+            Reading::JobsWithParts => self.jobs(printed, &[&PART_FIELDS[..], &FIELDS].concat()),
+            Reading::PartsOfJobs => self.lines(printed, Neutral::held),
             Reading::Nodes => self.lines(printed, Neutral::node),
             Reading::Partitions | Reading::Reservations => self.lines(printed, Neutral::pairs),
             Reading::JobsInJson
@@ -117,14 +119,13 @@ impl Neutral {
         format!("/folder/{}", text.rsplit('/').next().unwrap_or_default())
     }
 
-    fn jobs(&mut self, printed: &str) -> String {
+    fn jobs(&mut self, printed: &str, known: &[&str]) -> String {
         let format = super::format();
         let (separator, end) = format.marks();
         let record = |record: &str| {
             let fields: Vec<&str> = record.split(separator).collect();
-            let is_whole = fields.len() == FIELDS.len();
-            let field = |(place, text): (usize, &str)| match FIELDS.get(place).filter(|_| is_whole)
-            {
+            let is_whole = fields.len() == known.len();
+            let field = |(place, text): (usize, &str)| match known.get(place).filter(|_| is_whole) {
                 Some(&"UserName") => self.word("user", text),
                 Some(&"Account") => self.word("account", text),
                 Some(&"Name") => self.word("job", text),
@@ -137,6 +138,23 @@ impl Neutral {
             fields.into_iter().enumerate().map(field).collect::<Vec<_>>().join(separator)
         };
         printed.split(end).map(record).collect::<Vec<_>>().join(end)
+    }
+
+    /// A line about a job, of which only stays what it has of its nodes.
+    fn held(&mut self, line: &str) -> String {
+        let number = line.strip_prefix("JobId=").and_then(|rest| rest.split(' ').next());
+        let Some(number) = number.filter(|number| number.chars().all(|c| c.is_ascii_digit()))
+        else {
+            return self.word("text", line);
+        };
+        let end = line.find(" MinCPUsNode=").unwrap_or(line.len());
+        let begin = line[..end].rfind(" JOB_GRES=").unwrap_or(end);
+        let is_ended = end < line.len();
+        format!(
+            "JobId={number}{}{}",
+            &line[begin..end],
+            if is_ended { " MinCPUsNode=1" } else { "" }
+        )
     }
 
     /// A line of a configuration.

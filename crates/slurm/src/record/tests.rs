@@ -8,6 +8,7 @@ use crate::json::Answer;
 use crate::listing::{Listing, Record};
 use crate::model::{Exit, Hold, Job, JobRef, JobState, Licence, Node, Partition, Reservation};
 use crate::text;
+use crate::unread::UNKNOWN;
 
 /// The recorded answers, by release.
 fn recordings() -> Vec<Recording> {
@@ -318,4 +319,73 @@ fn names_are_replaced_unless_they_are_wanted() {
     let named = folder.path().join("named");
     record(&programs, &named, true).unwrap();
     assert!(Recording::read(&named).unwrap().asked(Reading::Jobs).contains("secret"));
+}
+
+/// What jobs ask for of shared nodes, and have of them, as their options say (`recorded-shared/make-jobs.sh`). What Slurm says of
+/// each node is what its jobs have.
+#[test]
+fn recorded_parts_of_nodes_are_understood() {
+    use crate::parts::{self, Held, Part};
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded-shared/22.05");
+    let recording = Recording::read(&folder).unwrap();
+    let jobs = format().read_with_parts(recording.asked(Reading::JobsWithParts));
+    assert!(jobs.unread.is_empty(), "{:?}", jobs.unread);
+    let json = recording.json(Reading::JobsInJson).jobs_with_parts().unwrap();
+    let details = parts::details(recording.asked(Reading::PartsOfJobs));
+    let part = |cpus, memory_mib, gpus| Part { cpus, memory_mib, gpus, is_exclusive: false };
+    let asked = [
+        (1, part(2, 300, 0)),
+        (2, part(3, 150, 0)),
+        (3, part(3, 300, 2)),
+        (4, part(1, 100, 3)),
+        (5, part(2, 200, 2)),
+        (6, Part { is_exclusive: true, ..part(4, 400, 0) }),
+        (7, part(3, 300, 0)),
+        (8, part(2, UNKNOWN, 0)),
+        (9, part(2, 200, 0)),
+        // One processor on each of two sockets.
+        (10, part(2, 200, UNKNOWN)),
+    ];
+    for (id, part) in asked {
+        let of = |jobs: &Listing<Job>| jobs.iter().find(|job| job.id == id).unwrap().clone();
+        assert_eq!(of(&jobs).part, Some(part), "job {id}");
+        // This version leaves out in JSON what words there are for nobody else on the nodes.
+        let is_exclusive = part.is_exclusive;
+        let in_json = of(&json).part.map(|part| Part { is_exclusive, ..part });
+        assert_eq!((in_json, of(&json).held), (Some(part), None), "job {id}");
+    }
+    let nodes = text::nodes(recording.asked(Reading::Nodes));
+    for node in nodes.iter() {
+        let here = details.values().flatten().filter(|held| held.node == node.name);
+        let sum = here.fold((0, 0, 0), |sum, held: &Held| {
+            (sum.0 + held.cpus, sum.1 + held.memory_mib, sum.2 + held.gpus)
+        });
+        assert_eq!(
+            (node.cpus_in_use, node.memory_in_use_mib, node.gpus_in_use),
+            sum,
+            "{}",
+            node.name
+        );
+    }
+    let running: BTreeSet<u32> =
+        jobs.iter().filter(|job| job.has_nodes()).map(|job| job.id).collect();
+    assert_eq!(running, details.keys().copied().collect());
+}
+
+/// From 24.11 on, JSON says what jobs have of their nodes; the cluster gave whole ones, of 4 processors, and does not count memory.
+#[test]
+fn recorded_parts_in_json_are_understood() {
+    for recording in recordings() {
+        let jobs = recording.json(Reading::JobsInJson).jobs_with_parts().unwrap();
+        let says = recording.version >= "24.11.0".parse().unwrap();
+        for job in jobs.iter().filter(|job| job.has_nodes()) {
+            let part = job.part.unwrap();
+            assert!(part.is_whole() || part.cpus == 4, "{}: {job:?}", recording.version);
+            let held = job
+                .held
+                .as_ref()
+                .map(|held| (held.len(), held[0].cpus, held[0].memory_mib, held[0].gpus));
+            assert_eq!(held, says.then_some((job.nodes.len(), 4, 0, 0)), "{}", recording.version);
+        }
+    }
 }

@@ -18,6 +18,8 @@ local NODE_GPUS = @NODE_GPUS@
 local GPU_WATTS = { @GPU_WATTS@ }
 local PARTITION_WATTS = { @PARTITION_WATTS@ }
 local APP_WATTS = { @APP_WATTS@ }
+-- Whether jobs share nodes, in mode steer; otherwise each has whole ones.
+local SHARED = @SHARED@
 local OPERATORS = { [0] = true, @OPERATORS@ }
 
 -- What the plug-in does now: what it is for; nothing ("watch") if the site has given the cluster back to Slurm; or "stand-in" if no
@@ -324,7 +326,9 @@ function busbar_submit(job_desc, part_list, submit_uid)
     end
     job_desc.priority = 0
     job_desc.admin_comment = MARK
-    job_desc.shared = 0
+    if not SHARED then
+      job_desc.shared = 0
+    end
     return slurm.SUCCESS
   end
   if mode == "stand-in" then

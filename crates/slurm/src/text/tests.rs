@@ -2,6 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 use crate::model::Hold;
+use crate::parts::Part;
 
 /// What `squeue` of 22.05 prints for one job, with values by field.
 fn printed(changes: &[(&str, &str)]) -> String {
@@ -254,4 +255,47 @@ proptest! {
             super::reservations(printed);
         }
     }
+}
+
+/// What 22.05.8 prints of a job on shared nodes, before all other fields.
+#[test]
+fn a_job_on_shared_nodes_is_read() {
+    let read = |parts: [&str; 8], changes: &[(&str, &str)]| {
+        let fields = parts.join("|w|");
+        let format = JobFormat::with_word("w");
+        let printed = format!("{fields}|w|{}", printed(changes));
+        let mut jobs = format.read_with_parts(&printed);
+        assert!(jobs.unread.is_empty(), "{:?}", jobs.unread);
+        jobs.read.remove(0)
+    };
+    let usual =
+        ["3", "100M", "cpu=3,mem=300M,node=1,billing=3", "gres:gpu:2", "N/A", "N/A", "N/A", "OK"];
+    let job = read(usual, &[("NumCPUs", "3")]);
+    let part = Part { cpus: 3, memory_mib: 300, gpus: 2, is_exclusive: false };
+    assert_eq!((job.part, job.cpus), (Some(part), 3));
+    let with = |place: usize, text: &'static str| {
+        let mut parts = usual;
+        parts[place] = text;
+        read(parts, &[("NumCPUs", "3")]).part.unwrap()
+    };
+    assert!(with(7, "NO").is_whole() && with(7, "USER").is_whole() && !with(7, "YES").is_whole());
+    assert!(with(3, "gres:gpu:a100:many").is_whole(), "nobody knows how many");
+    assert_eq!(with(1, "1.5G").memory_mib, UNKNOWN);
+    // Of a job without these fields nothing is known.
+    assert!(JobFormat::with_word("w").read_with_parts(&printed(&[])).read.is_empty());
+}
+
+/// A node with GPUs, as `scontrol -o -d show node` of 22.05.8 prints it.
+#[test]
+fn a_node_with_gpus_is_read() {
+    let line = "NodeName=n5 Arch=x86_64 CoresPerSocket=1 CPUAlloc=7 CPUEfctv=8 CPUTot=8 CPULoad=2.90 Gres=gpu:4 GresDrain=N/A \
+                GresUsed=gpu:3(IDX:0-2) NodeAddr=127.0.0.1 RealMemory=2000 AllocMem=700 State=MIXED Partitions=gpu,all ";
+    let node = nodes(line).read.remove(0);
+    assert_eq!(
+        (node.cpus, node.cpus_in_use, node.memory_mib, node.memory_in_use_mib),
+        (8, 7, 2000, 700)
+    );
+    assert_eq!((node.gpus, node.gpus_in_use), (4, 3));
+    let node = nodes(&line.replace("GresUsed=gpu:3(IDX:0-2)", "")).read.remove(0);
+    assert_eq!((node.gpus, node.gpus_in_use), (4, UNKNOWN), "unknown is not none");
 }

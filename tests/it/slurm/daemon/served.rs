@@ -64,7 +64,10 @@ impl Served {
         served.configure("budget = \"67%\"", "budget = \"70%\"");
         // Whoever is only slow is waited for.
         served.configure("deadline = \"15s\"", "deadline = \"15min\"");
-        served.configure("lease = \"10s\"\nwithin = \"3s\"", "lease = \"60s\"\nwithin = \"15min\"");
+        if !extras.contains(&"--no-agents") {
+            let patient = "lease = \"60s\"\nwithin = \"15min\"";
+            served.configure("lease = \"10s\"\nwithin = \"3s\"", patient);
+        }
         served.configure("conf = \"slurm.conf\"", "conf = \"slurm.conf\"\nwithin = \"15min\"");
         served
     }

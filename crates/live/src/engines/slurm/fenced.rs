@@ -44,6 +44,10 @@ impl<C: Cluster> Cluster for Fenced<C> {
         self.cluster.jobs()
     }
 
+    fn jobs_with_parts(&self) -> Result<Listing<Job>, SlurmError> {
+        self.cluster.jobs_with_parts()
+    }
+
     fn job(&self, job: JobRef) -> Result<Vec<Job>, SlurmError> {
         self.cluster.job(job)
     }

@@ -27,8 +27,9 @@ pub(super) enum Stage {
     Waiting,
     /// Slurm has not placed it, and it waits under a hold until there may be nodes for it.
     Aside,
-    /// It was released to run on these nodes, and is not seen to run yet.
-    Starting { ticket: Ticket, nodes: BTreeSet<u32>, since: Instant },
+    /// It was released to run on these nodes, and is not seen to run yet. If it is to have parts of them, it is to have no more
+    /// processors of each than that.
+    Starting { ticket: Ticket, nodes: BTreeSet<u32>, cpus: Option<u32>, since: Instant },
     /// It was released, and Slurm is to choose its nodes.
     Released(Release),
     /// It runs. What the daemon orders may be about other nodes until it has heard where Slurm has placed it.

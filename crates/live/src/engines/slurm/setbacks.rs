@@ -91,11 +91,15 @@ impl Setbacks {
 
     /// Whether a job may be offered again: it has paused, and there may be nodes for it.
     pub(super) fn may_start(&self, handle: &str, job: &Job, nodes: &[Node]) -> bool {
-        let has_paused = self.of.get(handle).is_none_or(|setback| {
+        self.has_paused(handle) && may_have_nodes(job, nodes)
+    }
+
+    /// Whether a job that was not placed has waited for long enough.
+    pub(super) fn has_paused(&self, handle: &str) -> bool {
+        self.of.get(handle).is_none_or(|setback| {
             let factor = 1u32.checked_shl(setback.times.saturating_sub(1)).unwrap_or(u32::MAX);
             setback.last.elapsed() >= self.short().saturating_mul(factor).min(LONGEST_PAUSE)
-        });
-        has_paused && may_have_nodes(job, nodes)
+        })
     }
 }
 

@@ -19,7 +19,7 @@ use busbar_slurm::unread::Unread;
 use busbar_slurm::version::Version;
 
 use super::worker::Worker;
-use super::{Terms, Work};
+use super::{Placing, Terms, Work};
 use crate::engine::{Found, Launch, Order, Report, Signal, Ticket, Wait};
 use crate::job::{Allotment, Attempt, End, NodeState};
 
@@ -27,6 +27,7 @@ mod admitted;
 mod alone;
 mod explained;
 mod others;
+mod parts;
 mod placed;
 mod started;
 
@@ -100,6 +101,8 @@ pub(super) fn held(id: u32) -> Job {
         nodes_min: 2,
         nodes_max: 2,
         cpus: 2,
+        part: None,
+        held: None,
         nodes: HostList::new::<String>([]),
         required: HostList::new::<String>([]),
         dependency: None,
@@ -215,6 +218,9 @@ impl Cluster for Made {
                 return Ok(());
             }
         }
+        if let Some((in_all, of_node)) = update.cpus {
+            self.act(format!("{job} gets {of_node} of {in_all} processors"))?;
+        }
         self.job(job.job, |job| job.limit_minutes = minutes.or(job.limit_minutes));
         self.act(format!("update {job} {nodes:?} {required} {minutes:?} {comment}"))
     }
@@ -259,6 +265,10 @@ fn begin(mode: Mode) -> (Made, Worker<Made>) {
 }
 
 fn begin_with(mode: Mode, fails_to_admit: bool) -> (Made, Worker<Made>) {
+    begin_placing(mode, fails_to_admit, Placing::BySlurm)
+}
+
+fn begin_placing(mode: Mode, fails_to_admit: bool, placing: Placing) -> (Made, Worker<Made>) {
     let made = Made::default();
     let names: Vec<String> = (1..=4).map(|number| format!("n{number}")).collect();
     let state = State::of_words(["IDLE"]);
@@ -277,6 +287,7 @@ fn begin_with(mode: Mode, fails_to_admit: bool) -> (Made, Worker<Made>) {
         fails_to_admit,
         period: Duration::from_secs(1),
         patience: Duration::ZERO,
+        placing,
         resizes: false,
     };
     let mut worker = Worker::new(made.clone(), terms);

@@ -44,6 +44,8 @@ pub(super) struct Worker<C> {
     suspended: BTreeSet<JobRef>,
     /// The time limits that jobs were submitted with, and those that the daemon gave them.
     limits: BTreeMap<JobRef, Limit>,
+    /// Jobs that have their nodes for themselves, where others share them.
+    whole: BTreeSet<String>,
     /// Jobs that cannot be taken in; they stay in Slurm's queue.
     refused: BTreeSet<String>,
     /// Jobs that have run to their ends. A controller that died may have forgotten that, and would run them again.
@@ -94,6 +96,7 @@ impl<C: Cluster> Worker<C> {
             others: Others::default(),
             suspended: BTreeSet::new(),
             limits: BTreeMap::new(),
+            whole: BTreeSet::new(),
             refused: BTreeSet::new(),
             done: BTreeSet::new(),
             ended: BTreeMap::new(),

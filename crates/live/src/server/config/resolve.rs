@@ -15,7 +15,7 @@ use busbar_core::profile::Profile;
 use busbar_core::profile::cab::{self, Preset};
 use busbar_core::world::Repertoire;
 use busbar_profiles::Store;
-use busbar_slurm::setup::Fail;
+use busbar_slurm::setup::{Fail, Mode};
 
 /// The longest path of a Unix socket, in bytes.
 const LONGEST_SOCKET: usize = 107;
@@ -46,9 +46,8 @@ impl Config {
     pub(crate) fn resolve_beside(&self, others: u32) -> Result<Resolved, ConfigError> {
         let mut said =
             Machine::from_text(&self.machine).map_err(|why| self.source.error("machine", why))?;
-        if said.feeds.is_some() && self.engine.kind == EngineKind::Slurm {
-            let why = "the machine file has [[feed]], and Slurm chooses the nodes of jobs without knowing them; leave them out";
-            return Err(self.source.error("machine", why));
+        if said.feeds.is_some() {
+            self.check_feeds()?;
         }
         let each = self.slurm.others.unwrap_or(said.node_power);
         said.base_power = said.base_power.saturating_add(each * others);
@@ -136,6 +135,24 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Refuses feeds where Slurm starts jobs by itself: it does not know which licence is for which node, so what one feed may carry
+    /// it would hand out below another.
+    fn check_feeds(&self) -> Result<(), ConfigError> {
+        if self.engine.kind != EngineKind::Slurm {
+            return Ok(());
+        }
+        let (field, mode) = match (self.slurm.mode, self.slurm.fail) {
+            (Mode::Steer, Fail::Wait) => return Ok(()),
+            (Mode::Steer, Fail::Admit) => ("slurm.fail", "'wait'"),
+            (Mode::Admit | Mode::Watch, _) => ("slurm.mode", "'steer'"),
+        };
+        let why = format!(
+            "the machine file has [[feed]], and Slurm chooses nodes by itself without knowing what feeds may carry: its licences are \
+             those of the whole cluster; write {mode}, or leave the feeds out"
+        );
+        Err(self.source.error(field, why))
     }
 
     /// Refuses to switch nodes that the daemon cannot switch.

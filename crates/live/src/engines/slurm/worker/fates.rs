@@ -6,9 +6,11 @@ use busbar_slurm::cluster::Cluster;
 use busbar_slurm::error::SlurmError;
 use busbar_slurm::model::{Job, JobRef, JobState};
 use busbar_slurm::setup::{self, Mode};
+use busbar_slurm::unread::UNKNOWN;
 
 use super::Worker;
 use crate::engine::{EngineError, Report, Ticket};
+use crate::engines::slurm::Placing;
 use crate::engines::slurm::known::{Known, Release, Stage};
 use crate::engines::slurm::past::Past;
 use crate::engines::slurm::setbacks::Decision;
@@ -44,19 +46,34 @@ impl<C: Cluster> Worker<C> {
     pub(super) fn look_for(&mut self, handle: &str, known: Known, job: Option<&Job>) {
         let Known { job: reference, attempt, stage } = known;
         match (stage.clone(), job) {
-            (Stage::Starting { ticket, nodes, .. }, Some(job)) if job.has_nodes() => {
-                self.has_begun(handle, reference, attempt, Some((ticket, nodes)), job);
+            (Stage::Starting { ticket, nodes, cpus, .. }, Some(job)) if job.has_nodes() => {
+                self.has_begun(handle, reference, attempt, Some((ticket, nodes, cpus)), job);
             }
-            (Stage::Starting { ticket, nodes, since }, Some(job)) if job.state.is_waiting() => {
+            (Stage::Starting { ticket, nodes, since, .. }, Some(job)) if job.state.is_waiting() => {
                 let lost = self.out_of_service(&nodes);
                 let is_late = since.elapsed() >= self.terms.patience;
-                if lost.is_some() || is_late {
-                    let reason = job.reason.as_deref().unwrap_or("no reason");
-                    let why = lost.unwrap_or_else(|| {
-                        format!("Slurm did not start it within {:?}: {reason}", self.terms.patience)
-                    });
-                    let held = self.cluster.ask(|cluster| cluster.hold(&[reference]));
-                    self.give_up(handle, held, ticket, attempt, why);
+                if lost.is_none() && !is_late {
+                    return;
+                }
+                let held = self.cluster.ask(|cluster| cluster.hold(&[reference]));
+                let reason = job.reason.as_deref().unwrap_or("no reason");
+                match (lost, attempt) {
+                    (Some(lost), _) => self.give_up(handle, held, ticket, attempt, lost),
+                    // Its user may ask for what the daemon does not know. Others go on, and it is tried again after a while.
+                    (None, Some(attempt)) if self.terms.placing != Placing::BySlurm => {
+                        if held.is_ok() {
+                            self.reports.push(Report::Confirmed { ticket });
+                        }
+                        let reason = format!("Slurm did not place it: {reason}");
+                        self.set_aside(handle, held, attempt, reason);
+                    }
+                    (None, _) => {
+                        let why = format!(
+                            "Slurm did not start it within {:?}: {reason}",
+                            self.terms.patience
+                        );
+                        self.give_up(handle, held, ticket, attempt, why);
+                    }
                 }
             }
             (Stage::Released(_), Some(job)) if job.has_nodes() => {
@@ -160,12 +177,18 @@ impl<C: Cluster> Worker<C> {
         handle: &str,
         job: JobRef,
         attempt: Option<Attempt>,
-        named: Option<(Ticket, BTreeSet<u32>)>,
+        named: Option<(Ticket, BTreeSet<u32>, Option<u32>)>,
         seen: &Job,
     ) {
         let nodes: BTreeSet<u32> = self.places_of_ours(seen).into_iter().collect();
         let is_wrong = match &named {
-            Some((_, named)) => *named != nodes || nodes.len() != seen.nodes.names().len(),
+            Some((_, named, cpus)) => {
+                // What Slurm does not say is what was asked for.
+                let held = seen.held.iter().flatten();
+                let most = held.map(|held| held.cpus).filter(|cpus| *cpus != UNKNOWN).max();
+                let has_more = cpus.zip(most).is_some_and(|(cpus, most)| most > cpus);
+                has_more || *named != nodes || nodes.len() != seen.nodes.names().len()
+            }
             None => nodes.is_empty(),
         };
         // Of a job that is about to end, Slurm names only the nodes that are not cleaned up yet.
@@ -180,7 +203,7 @@ impl<C: Cluster> Worker<C> {
             let queued = self.cluster.ask(|cluster| cluster.requeue_hold(job));
             let wrong = format!("Slurm has started it on {}", seen.nodes);
             return match (named, attempt) {
-                (Some((ticket, _)), _) => self.give_up(handle, queued, ticket, attempt, wrong),
+                (Some((ticket, ..)), _) => self.give_up(handle, queued, ticket, attempt, wrong),
                 (None, Some(attempt)) => {
                     let reason = format!("{wrong}, which is not Busbar's");
                     self.set_aside(handle, queued, attempt, reason);
@@ -191,7 +214,7 @@ impl<C: Cluster> Worker<C> {
         self.setbacks.forget(handle);
         let limit = seen.limit_minutes.unwrap_or(u32::MAX);
         let (nodes, is_told) = match named {
-            Some((ticket, named)) => {
+            Some((ticket, named, _)) => {
                 self.reports.push(Report::Confirmed { ticket });
                 (named, true)
             }

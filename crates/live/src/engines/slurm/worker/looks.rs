@@ -63,7 +63,12 @@ impl<C: Cluster> Worker<C> {
     }
 
     fn read(&self) -> Result<(Listing<Node>, Listing<Job>), SlurmError> {
-        self.cluster.ask(|cluster| Ok((cluster.nodes()?, cluster.jobs()?)))
+        let is_in_parts = self.terms.placing.is_in_parts();
+        self.cluster.ask(|cluster| {
+            let nodes = cluster.nodes()?;
+            let jobs = if is_in_parts { cluster.jobs_with_parts() } else { cluster.jobs() };
+            Ok((nodes, jobs?))
+        })
     }
 
     /// Holds all jobs that Slurm may start by itself, as it did while no daemon was there. Returns whether there are some.
@@ -169,6 +174,9 @@ impl<C: Cluster> Worker<C> {
             let is_there: BTreeSet<JobRef> = seen.values().map(|(job, _)| *job).collect();
             self.limits.retain(|job, _| is_there.contains(job));
         }
+        let has_whole = |job: &Job| job.part.is_none_or(|part| part.is_whole());
+        let whole = seen.iter().filter(|(_, (_, job))| has_whole(job));
+        self.whole = whole.map(|(handle, _)| handle.clone()).collect();
         let stands_still = seen.values().filter(|(_, job)| job.state == JobState::Suspended);
         self.suspended = stands_still.map(|(job, _)| *job).collect();
         if self.terms.fails_to_admit {
@@ -235,7 +243,11 @@ impl<C: Cluster> Worker<C> {
         let aside = self.known.iter().filter(|(_, known)| known.stage == Stage::Aside);
         let may_start = |handle: &&str| {
             let job = seen.get(*handle).map(|(_, job)| *job);
-            job.is_some_and(|job| self.setbacks.may_start(handle, job, nodes))
+            job.is_some_and(|job| match self.terms.placing.is_in_parts() {
+                // There may be room on nodes that others share.
+                true => self.setbacks.has_paused(handle),
+                false => self.setbacks.may_start(handle, job, nodes),
+            })
         };
         let offered: Vec<String> =
             aside.map(|(handle, _)| handle).filter(may_start).map(str::to_owned).collect();

@@ -59,8 +59,11 @@ impl<C: Cluster> Worker<C> {
                 continue;
             };
             let (count, minutes) = (allotment.nodes.len() as u32, minutes(allotment.time));
+            let cpus = self.cpus_of_each(&handle, &allotment);
             let update = JobUpdate {
                 nodes: Some((count, count)),
+                // What it asks for in all, Slurm could give to it unevenly.
+                cpus: cpus.filter(|_| count > 1).map(|each| (each.saturating_mul(count), each)),
                 required: (!is_free).then(|| self.hosts(&allotment)),
                 limit_minutes: Some(minutes),
                 // Slurm does not count its watts any more, since the daemon does.
@@ -77,7 +80,7 @@ impl<C: Cluster> Worker<C> {
             let since = Instant::now();
             let stage = match is_free {
                 true => Stage::Released(Release { asked: Some((nodes.len(), minutes)), since }),
-                false => Stage::Starting { ticket, nodes, since },
+                false => Stage::Starting { ticket, nodes, cpus, since },
             };
             starts.push((ticket, handle, Known { job, attempt: Some(attempt), stage }));
         }
@@ -108,6 +111,12 @@ impl<C: Cluster> Worker<C> {
             }
             self.known.insert(handle, known);
         }
+    }
+
+    /// How many processors a job is to have of each node, if it is to have a part of them.
+    fn cpus_of_each(&self, handle: &str, allotment: &Allotment) -> Option<u32> {
+        let is_part = self.terms.placing.is_in_parts() && !self.whole.contains(handle);
+        is_part.then_some(allotment.cores)
     }
 
     /// Gives a running job other nodes, and never less time than the daemon gives it. Its caps are not Slurm's matter.
