@@ -14,6 +14,8 @@ use busbar::workload::{Partitions, Placed, Workload};
 use busbar::world::Repertoire;
 use proptest::prelude::*;
 
+mod slurm;
+
 use crate::plain::kinds::{
     Asked, PlainFeed, PlainKind, PlainPartition, conservative_starts, starts,
 };
