@@ -111,12 +111,13 @@ pub(crate) fn starts(
         })
     });
     let jobs: Vec<Option<Job>> = jobs.collect();
-    let nodes =
-        |partition: &PlainPartition| partition.kinds.iter().flat_map(|&kind| nodes_of(kind));
+    let nodes = |partition: &PlainPartition| -> Nodes {
+        partition.kinds.iter().flat_map(|&kind| nodes_of(kind)).collect()
+    };
     let mut site = Site {
         rules,
         sizes: kinds.iter().flat_map(|kind| vec![kind.size; kind.nodes]).collect(),
-        partitions: partitions.iter().map(|partition| nodes(partition).collect()).collect(),
+        partitions: partitions.iter().map(nodes).collect(),
         jobs: &jobs,
         for_jobs,
         waiting: Vec::new(),

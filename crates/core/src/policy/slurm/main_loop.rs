@@ -28,7 +28,7 @@ pub(super) struct Outcome {
 pub(super) enum Cut {
     /// It has seen as many jobs as it is to see.
     Depth,
-    /// It has started as many as it is to start.
+    /// It has started some, and left out others who were too many: now these may be looked at.
     Starts,
 }
 
@@ -46,19 +46,20 @@ pub(super) fn run<O: Order>(
     let mut open = floor.up().clone();
     let mut blocked = vec![false; floor.partitions()];
     let mut tested = vec![0; floor.partitions()];
-    let (mut depth, mut started) = (0, 0);
+    let (mut depth, mut started, mut leaves_out) = (0, 0, false);
     let mut next = order.first(view);
     while let Some(job) = next {
         next = order.next(view, job);
         let Some(ask) = floor.ask(view, job) else { continue };
         let partition = ask.partition;
         if rules.sched_max_job_start > 0 && started >= rules.sched_max_job_start {
-            outcome.cut = Some(Cut::Starts);
+            leaves_out = true;
             break;
         }
         if rules.partition_job_depth > 0 {
             tested[partition] += 1;
             if tested[partition] > rules.partition_job_depth {
+                leaves_out = true;
                 continue;
             }
         }
@@ -109,6 +110,9 @@ pub(super) fn run<O: Order>(
             }
             break;
         }
+    }
+    if started > 0 && (leaves_out || outcome.cut.is_some()) {
+        outcome.cut = Some(Cut::Starts);
     }
     outcome
 }
