@@ -211,7 +211,7 @@ impl Default for Experiment {
         let demo = Load { text: "demo".to_owned(), source: Source::Demo };
         Experiment {
             title: None,
-            policies: PolicySpec::known(),
+            policies: PolicySpec::compared(),
             budgets: budgets.to_vec(),
             workloads: vec![Named { value: demo, place: Place::Default }],
             seeds: (1..=Experiment::USUAL_SEEDS).collect(),

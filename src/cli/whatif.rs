@@ -66,9 +66,9 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "B", default_value = "80%", allow_hyphen_values = true)]
     budget: BudgetSpec,
 
-    /// The site's own policy
-    #[arg(long, value_name = "P", default_value = "easy")]
-    site_policy: PolicySpec,
+    /// The site's own policy [default: easy, or slurm with --site]
+    #[arg(long, value_name = "P")]
+    site_policy: Option<PolicySpec>,
 
     /// Policies to try, separated by commas; may be repeated [default: easy-power, pb-guided, share(use=caps),
     /// share(use=recaps)]
@@ -156,7 +156,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         make_folder(folder)?;
     }
     let unlimited = Experiment {
-        policies: vec![arguments.site_policy.clone()],
+        policies: vec![arguments.site_policy()],
         budgets: vec![Named::by_option("--budget", BudgetSpec::Constant(Allowance::Unlimited))],
         ..experiment.clone()
     };
@@ -224,14 +224,24 @@ impl Arguments {
         Ok(load)
     }
 
+    /// The site's own policy: who gives the site's file has a scheduler of that kind.
+    fn site_policy(&self) -> PolicySpec {
+        let usual = || match self.rules.site {
+            Some(_) => PolicySpec::of_site(),
+            None => PolicySpec::easy(),
+        };
+        self.site_policy.clone().unwrap_or_else(usual)
+    }
+
     fn experiment(&self) -> anyhow::Result<Experiment> {
         let load = self.load()?;
         let others = match self.policy.is_empty() {
             true => USUAL.parse::<Listed<PolicySpec>>().context("--policy")?.0,
             false => Listed::joined(&self.policy).collect(),
         };
-        let mut policies = vec![self.site_policy.clone()];
-        policies.extend(others.into_iter().filter(|policy| *policy != self.site_policy));
+        let site_policy = self.site_policy();
+        let mut policies = vec![site_policy.clone()];
+        policies.extend(others.into_iter().filter(|policy| *policy != site_policy));
         let mut experiment = Experiment {
             policies,
             budgets: vec![Named::by_option("--budget", self.budget.clone())],

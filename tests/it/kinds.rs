@@ -18,6 +18,8 @@ use busbar::world::Repertoire;
 use proptest::prelude::*;
 use serde_json::Value;
 
+mod slurm;
+
 use crate::plain::kinds::{
     Asked, PlainFeed, PlainKind, PlainPartition, conservative_starts, starts,
 };

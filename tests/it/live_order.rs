@@ -40,6 +40,7 @@ fn cases() -> Vec<Setup> {
         "fcfs",
         "easy",
         "conservative",
+        "slurm",
         "easy-power",
         "pb-guided(bsld_lower=5)",
         "parm(flex=none)",

@@ -10,6 +10,7 @@ pub(crate) mod kinds;
 mod rmap;
 mod share;
 mod sizes;
+pub(crate) mod slurm;
 mod tests;
 
 use share::Ended;

@@ -104,6 +104,11 @@ impl FairShare {
         self.is_due |= self.usage.advance(&self.shares, now);
     }
 
+    /// When the next period begins, if it is known when this one began.
+    pub(crate) fn next_period(&self) -> Option<Instant> {
+        self.usage.next_period()
+    }
+
     /// Works out the factors of the period. Says whether they are others than before.
     pub fn work_out(&mut self) -> bool {
         let is_due = std::mem::take(&mut self.is_due);

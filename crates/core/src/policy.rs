@@ -48,6 +48,8 @@ pub mod rmap;
 #[doc(hidden)]
 pub mod share;
 mod slowable;
+#[doc(hidden)]
+pub mod slurm;
 mod spec;
 #[doc(hidden)]
 pub mod three_queues;

@@ -5,12 +5,16 @@
 
 use std::collections::HashMap;
 
+mod scheduler;
 mod site;
 
 use crate::fairshare::{AssociationId, Decay, FairShare, Rule, Shares};
 use crate::job::{GroupId, Job, UserId};
 use crate::units::{Instant, Span};
 
+#[doc(hidden)]
+pub use scheduler::Scheduler;
+pub(crate) use scheduler::Setting;
 pub use site::{LogNames, SiteError, SiteFile};
 
 /// Points of priority, in steps of 2⁻²⁰.
@@ -160,6 +164,7 @@ impl Billing {
 #[derive(Clone, Debug, Default)]
 pub struct Priorities {
     settings: Settings,
+    scheduler: Option<Scheduler>,
     shares: Shares,
     /// Who is whom in the tree: by account and user.
     users: HashMap<Whom, AssociationId>,
@@ -263,6 +268,12 @@ impl Priorities {
              in names = \"names.csv\", or write the log's numbers"
                 .to_owned()
         })
+    }
+
+    /// How the site's scheduler is set, if the site says so.
+    #[doc(hidden)]
+    pub fn scheduler(&self) -> Option<&Scheduler> {
+        self.scheduler.as_ref()
     }
 
     /// The settings.

@@ -19,6 +19,8 @@ pub struct Seat {
     pub each: NodeSize,
     /// The kind of its nodes.
     pub kind: u16,
+    /// The place of its partition among those of the machine, if it is of one.
+    pub(crate) partition: Option<u16>,
     /// Where it can be: a place among the [lists](Seats::groups) of groups of nodes.
     groups: u16,
     /// Whether it has all processors of its nodes.
@@ -82,6 +84,7 @@ impl Seats {
             let partition = asked.partition.and_then(|place| partitions.get(place));
             let mut seat = partition.unwrap_or(&anywhere).seat(job, &asked)?;
             let next = shapes.len() as u32;
+            seat.partition = asked.partition.map(|place| place as u16);
             seat.shape = *shapes.entry((seat.groups, seat.nodes, seat.each)).or_insert(next);
             let next = parts.len() as u32;
             seat.part = *parts.entry((seat.groups, seat.each)).or_insert(next);
@@ -213,6 +216,6 @@ impl Place {
             }
         };
         let (kind, groups) = (self.kind as u16, self.groups);
-        Ok(Seat { nodes, each, kind, groups, is_whole, shape: 0, part: 0 })
+        Ok(Seat { nodes, each, kind, partition: None, groups, is_whole, shape: 0, part: 0 })
     }
 }

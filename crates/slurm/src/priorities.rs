@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Settings as Slurm has them, without those that are not about priorities.
+/// Settings as Slurm has them, without those that are about neither priorities nor the scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config(BTreeMap<String, String>);
 
@@ -228,6 +228,15 @@ impl Depths {
 
 const ROOT: &str = "root";
 
+/// What is kept of the settings beside those of priorities.
+const OTHER_KEYS: [&str; 5] = [
+    "FairShareDampeningFactor",
+    "OverTimeLimit",
+    "SchedulerParameters",
+    "SchedulerType",
+    "SelectTypeParameters",
+];
+
 impl Priorities {
     /// Takes in an answer.
     ///
@@ -258,7 +267,7 @@ impl Priorities {
         for line in text.lines() {
             let Some((key, value)) = line.split_once('=') else { continue };
             let (key, value) = (key.trim(), value.trim());
-            if key.starts_with("Priority") || key == "FairShareDampeningFactor" {
+            if key.starts_with("Priority") || OTHER_KEYS.contains(&key) {
                 self.config.0.insert(key.to_owned(), value.to_owned());
             }
         }

@@ -136,13 +136,6 @@ fn below<'a>(
 
 /// Feeds, each followed by those below it, and how many are above it.
 fn in_a_tree(feeds: &[FeedPower]) -> Vec<(usize, &FeedPower)> {
-<<<<<<< HEAD
-=======
-    let below = |parent: Option<&str>| {
-        let parent = parent.map(str::to_owned);
-        feeds.iter().filter(move |feed| feed.parent == parent).rev()
-    };
->>>>>>> w-slurm42
     let mut found = Vec::new();
     let mut next = below(feeds, None, 0);
     while let Some((depth, feed)) = next.pop() {

@@ -134,6 +134,8 @@ pub(super) struct Answer {
     pub(super) basis: Basis,
     /// What is known of the recorded jobs, if the log says when they started.
     pub(super) recorded: Option<Recorded>,
+    /// Whether the site's priorities are known.
+    pub(super) knows_priorities: bool,
     pub(super) rows: Vec<Row>,
     cannot: Vec<Absent>,
     pub(super) who: Option<Who>,
@@ -179,7 +181,7 @@ impl Answer {
             .into_iter()
             .map(|run| row(Way::Recorded, recorded::NAME.to_owned(), run.digest))
             .collect();
-        let site = arguments.site_policy.to_string();
+        let site = arguments.site_policy().to_string();
         let of_free = without.digests(free).into_iter();
         rows.extend(of_free.map(|digest| row(Way::Free, format!("{site}, no budget"), digest)));
         rows.extend(checked.digests(tried).into_iter().map(|digest| {
@@ -219,6 +221,7 @@ impl Answer {
             workload: checked.experiment.workload_name(0),
             basis,
             recorded: known,
+            knows_priorities: arguments.rules.site.is_some(),
             rows,
             cannot: checked.absent(tried),
             who,

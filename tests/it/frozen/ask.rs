@@ -399,7 +399,7 @@ pub(super) fn ask_run(setup: &Setup) -> Ran {
 pub(super) fn ask_policies() -> Vec<String> {
     // Those that were there when the answers were written down.
     let names = PolicySpec::all().into_iter().map(|policy| policy.name().to_owned());
-    names.filter(|name| name != "share").collect()
+    names.filter(|name| !["share", "slurm"].contains(&name.as_str())).collect()
 }
 
 /// A machine with a node for each machine of a site.

@@ -114,6 +114,11 @@ impl Usage {
         }
     }
 
+    /// When the next period begins, if it is known when this one began.
+    pub(super) fn next_period(&self) -> Option<Instant> {
+        Some(self.period_began? + self.decay.period)
+    }
+
     /// Moves the clock; says whether a period began since, or this is the first.
     pub(super) fn advance(&mut self, shares: &Shares, now: Instant) -> bool {
         self.now = now;

@@ -65,6 +65,12 @@ impl Seating {
         self.kinds.nodes()
     }
 
+    /// The nodes by their kinds.
+    #[inline]
+    pub(crate) fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
     /// The nodes that a job may have, in order.
     pub fn places(&self, seat: &Seat) -> impl Iterator<Item = Range<u32>> + '_ {
         let groups = self.seats.groups(seat);

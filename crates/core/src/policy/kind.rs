@@ -203,6 +203,11 @@ pub trait PolicyKind: fmt::Debug + Any + Send + Sync {
         true
     }
 
+    /// Whether it stands for the scheduler that a site has: comparisons of all policies leave it out unless it is named.
+    fn is_of_site(&self) -> bool {
+        false
+    }
+
     /// Whether it can decide in simulations alone: it may give up, and take as long as it likes.
     fn is_for_simulations(&self) -> bool {
         false

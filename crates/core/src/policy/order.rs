@@ -17,7 +17,7 @@ use crate::model::OperatingPoint;
 use crate::policy::{PastJob, Predictions, View};
 use crate::priority::Standing;
 use crate::queue::{Fit, Ordered, Place};
-use crate::units::{JobId, Length, Span};
+use crate::units::{Instant, JobId, Length, Span};
 
 mod aged;
 mod cost;
@@ -57,6 +57,16 @@ pub trait Order {
     #[inline]
     fn moves(&self) -> bool {
         false
+    }
+
+    /// When jobs may pass each other next, if nobody comes or goes.
+    fn moves_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Whether a waiting job has at least so many points of priority. Who has none has enough.
+    fn has_points(&self, _view: &View<'_>, _job: JobId, _least: u32) -> bool {
+        true
     }
 
     /// Where a job stands; where jobs [move](Order::moves), now.

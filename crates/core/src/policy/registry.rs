@@ -14,6 +14,7 @@ use crate::policy::pb_guided::PbGuidedSpec;
 use crate::policy::ppartition::PpartitionSpec;
 use crate::policy::rmap::RmapSpec;
 use crate::policy::share::ShareSpec;
+use crate::policy::slurm::SlurmSpec;
 use crate::policy::spec::PolicySpec;
 use crate::policy::uniform::UniformSpec;
 use crate::policy::utility::UtilitySpec;
@@ -26,6 +27,7 @@ fn built_in() -> Vec<PolicySpec> {
         PolicySpec::of(Fcfs),
         PolicySpec::of(EasySpec::default()),
         PolicySpec::of(ConservativeSpec),
+        PolicySpec::of(SlurmSpec::default()),
         PolicySpec::of(EasyPowerSpec::default()),
         PolicySpec::of(PbGuidedSpec::default()),
         PolicySpec::of(traditional),
@@ -95,6 +97,11 @@ impl PolicySpec {
         PolicySpec::of(ShareSpec::default())
     }
 
+    /// The policy that a site has which says how its scheduler is set: Slurm's.
+    pub fn of_site() -> Self {
+        PolicySpec::of(SlurmSpec::default())
+    }
+
     /// Every policy there is, with its usual parameters. An external policy has none: it is nothing without its
     /// program.
     pub fn all() -> Vec<PolicySpec> {
@@ -104,6 +111,11 @@ impl PolicySpec {
     /// The same, and those that were [registered](register).
     pub fn known() -> Vec<PolicySpec> {
         PolicySpec::all().into_iter().chain(registered()).collect()
+    }
+
+    /// Those that are compared where none is named: all but the one that [stands for a site's](PolicyKind::is_of_site).
+    pub fn compared() -> Vec<PolicySpec> {
+        PolicySpec::known().into_iter().filter(|policy| !policy.is_of_site()).collect()
     }
 
     /// The policy that a request to a daemon names. One for simulations alone is refused before more of it is read
@@ -208,7 +220,7 @@ mod tests {
         let error = |text: &str| text.parse::<PolicySpec>().unwrap_err().to_string();
         assert_eq!(
             error("eazy"),
-            "unknown policy 'eazy'; did you mean 'easy'? valid policies: fcfs, easy, conservative, easy-power, \
+            "unknown policy 'eazy'; did you mean 'easy'? valid policies: fcfs, easy, conservative, slurm, easy-power, \
              pb-guided, rmap-traditional, rmap-naive, rmap-adaptive, parm, ppartition, uniform, \
              utility, share, external(PROGRAM)"
         );

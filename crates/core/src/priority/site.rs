@@ -4,7 +4,7 @@
 //! that the import of records writes, by the header of the log, or because they are numbers. Everything that is not said is as in
 //! [`Settings::default`]. A job whose user is not in the file is charged to a user of its own, who has one share below the root.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 use serde::Deserialize;
-use toml::Spanned;
+use toml::{Spanned, Value};
 
-use super::{Billing, Level, Points, Priorities, Settings, Weights};
+use super::{Billing, Level, Points, Priorities, Scheduler, Setting, Settings, Weights};
 use crate::calendar::{Calendar, NoCalendar, RunDates, local_after};
 use crate::fairshare::{AssociationId, Decay, Rule, Shares};
 use crate::job::{GroupId, UserId};
@@ -76,6 +76,7 @@ struct File {
     names: Option<PathBuf>,
     #[serde(default)]
     priority: PriorityFile,
+    scheduler: Option<BTreeMap<String, Spanned<Value>>>,
     #[serde(default)]
     account: Vec<Spanned<AccountFile>>,
     #[serde(default)]
@@ -211,6 +212,7 @@ pub struct SiteFile {
     /// Its text, and the table of names: all that it is.
     written: String,
     settings: Settings,
+    scheduler: Option<Scheduler>,
     reset: Option<Reset>,
     shares: Shares,
     users: Vec<(UserFile, Option<String>, AssociationId)>,
@@ -367,6 +369,29 @@ impl PriorityFile {
     }
 }
 
+/// The settings of the scheduler, by the keys of Slurm.
+fn scheduler(
+    source: &Source<'_>,
+    table: &BTreeMap<String, Spanned<Value>>,
+) -> Result<Scheduler, SiteError> {
+    let mut scheduler = Scheduler::default();
+    for (key, written) in table {
+        let wrong = |why: String| source.wrong(written.span().start, why);
+        let Some(setting) = Setting::ALL.iter().find(|setting| setting.key == key) else {
+            let hint = hint(key, Setting::ALL.iter().map(|setting| setting.key));
+            return Err(wrong(format!("[scheduler] has no '{key}'{hint} leave it out")));
+        };
+        let text = match written.get_ref() {
+            Value::Boolean(is_on) => if *is_on { "on" } else { "off" }.to_owned(),
+            Value::Integer(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        setting.set(&mut scheduler, &text).map_err(|why| wrong(format!("'{key}': {why}")))?;
+    }
+    Ok(scheduler)
+}
+
 /// The tree of accounts, each below its parent wherever in the file that stands.
 fn tree(
     source: &Source<'_>,
@@ -458,6 +483,8 @@ impl SiteFile {
         })?;
         let source = Source { path, text: &text };
         let (settings, reset) = file.priority.settings(&source)?;
+        let scheduler =
+            file.scheduler.as_ref().map(|table| scheduler(&source, table)).transpose()?;
         let (mut shares, accounts) = tree(&source, &file.account)?;
         let mut users: Vec<(UserFile, Option<String>, AssociationId)> = Vec::new();
         for user in &file.user {
@@ -500,6 +527,7 @@ impl SiteFile {
             path: path.to_owned(),
             written: listed.fold(text.clone(), |all, row| all + &row),
             settings,
+            scheduler,
             reset,
             shares,
             users,
@@ -570,6 +598,7 @@ impl SiteFile {
             used: used.map(|(user, _, association)| (*association, user.usage)).collect(),
             shares: self.shares.clone(),
             settings,
+            scheduler: self.scheduler.clone(),
             users,
             of_associations,
         })

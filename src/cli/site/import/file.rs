@@ -1,6 +1,6 @@
 //! The site file as text, and what Slurm says that has no place in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write};
 use std::path::Path;
 
@@ -25,6 +25,7 @@ pub(super) fn text(found: &Priorities, names: Option<&Path>) -> SiteText {
     site.priority(&found.config);
     site.weights(&found.config);
     site.billing(&found.partitions);
+    site.scheduler(&found.config);
     site.associations(found);
     for qos in &found.qos {
         site.line("\n[[qos]]");
@@ -160,6 +161,37 @@ impl SiteText {
         charges.iter().for_each(|(key, charge)| self.value(key, format!("{charge:?}")));
     }
 
+    /// How the queue is looked at.
+    fn scheduler(&mut self, config: &Config) {
+        let kind = config.get("SchedulerType");
+        let parameters = config.get("SchedulerParameters");
+        if kind.is_none() && parameters.is_none() {
+            return;
+        }
+        let mut values = BTreeMap::new();
+        match kind.unwrap_or("sched/backfill") {
+            "sched/backfill" => {}
+            "sched/builtin" => _ = values.insert("backfill".to_owned(), "false".to_owned()),
+            other => _ = self.left_out.insert(format!("SchedulerType = {other}")),
+        }
+        let of_nodes = config.get("SelectTypeParameters").unwrap_or_default();
+        if of_nodes.split(',').any(|word| word.trim().eq_ignore_ascii_case("CR_LLN")) {
+            values.insert("lln".to_owned(), "true".to_owned());
+        }
+        if let Some(limit) = config.number("OverTimeLimit").filter(|minutes| *minutes > 0) {
+            self.left_out.insert(format!("OverTimeLimit = {limit}: jobs end at their limits"));
+        }
+        for written in parameters.into_iter().flat_map(|all| all.split(',')).map(str::trim) {
+            match parameter(written) {
+                Some((key, value)) => _ = values.insert(key, value),
+                None if written.is_empty() => {}
+                None => _ = self.left_out.insert(format!("{written} of SchedulerParameters")),
+            }
+        }
+        self.line("\n[scheduler]");
+        values.iter().for_each(|(key, value)| self.value(key, value));
+    }
+
     fn associations(&mut self, found: &Priorities) {
         let mut with_parent = Vec::new();
         let mut shares = |site: &mut Self, name: &str, shares: Option<u32>| match shares {
@@ -193,4 +225,44 @@ impl SiteText {
             ));
         }
     }
+}
+
+/// One of `SchedulerParameters` as the file has it, if it has a counterpart.
+fn parameter(written: &str) -> Option<(String, String)> {
+    let (key, value) = written.split_once('=').unwrap_or((written, ""));
+    let key = key.to_ascii_lowercase();
+    let number: Option<u32> = value.parse().ok();
+    let length = |seconds: u32| quoted(&Length(Span::from_secs(seconds)).to_string());
+    let value = match (key.as_str(), number) {
+        ("defer" | "bf_busy_nodes" | "pack_serial_at_end", None) if value.is_empty() => {
+            "true".to_owned()
+        }
+        // Slurm's own name of no backfill passes.
+        ("bf_interval", None) if value == "-1" => {
+            return Some(("backfill".to_owned(), "false".to_owned()));
+        }
+        ("bf_window", Some(minutes)) if minutes > 0 => length(minutes.saturating_mul(60)),
+        ("sched_interval" | "bf_interval" | "bf_resolution", Some(seconds)) if seconds > 0 => {
+            length(seconds)
+        }
+        ("batch_sched_delay" | "bf_min_age_reserve" | "bf_window_linear", Some(seconds)) => {
+            length(seconds)
+        }
+        ("bf_max_job_test", Some(count)) if count > 0 => count.to_string(),
+        (
+            "default_queue_depth"
+            | "partition_job_depth"
+            | "sched_max_job_start"
+            | "bf_max_job_start"
+            | "bf_max_job_user"
+            | "bf_max_job_part"
+            | "bf_max_job_user_part"
+            | "bf_job_part_count_reserve"
+            | "bf_node_space_size"
+            | "bf_min_prio_reserve",
+            Some(count),
+        ) => count.to_string(),
+        _ => return None,
+    };
+    Some((key, value))
 }

@@ -101,6 +101,9 @@ pub(in crate::cli::whatif) fn all(answer: &Answer) -> Vec<String> {
         let parts = answer.recorded.and_then(Recorded::parts_in_words);
         let why = match parts {
             Some(parts) => format!("which gives each job whole nodes, although {parts}"),
+            None if answer.knows_priorities => {
+                "which does not know the site's limits and failures".to_owned()
+            }
             None => "which does not know the site's priorities, limits and failures".to_owned(),
         };
         said.push(format!(

@@ -16,6 +16,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::fairshare::{AssociationId, FairShare};
+use crate::job::Job;
 use crate::model::OperatingPoint;
 use crate::policy::View;
 use crate::policy::order::Order;
@@ -166,13 +167,17 @@ impl Multifactor {
         let Some(mut standings) = self.standings.take() else { return };
         let job = view.job(id);
         let association = self.members.association(&mut self.shares, job);
-        let standing = Standing {
+        standings.push((id, self.standing(view, job, association)));
+        self.standings = Some(standings);
+    }
+
+    /// What a job has now.
+    fn standing(&self, view: &View<'_>, job: &Job, association: AssociationId) -> Standing {
+        Standing {
             age: self.priorities.age(job.submit, view.now),
             fair_share: Points(-self.offset(association)),
             fixed: self.priorities.fixed(job, association, self.totals(view)),
-        };
-        standings.push((id, standing));
-        self.standings = Some(standings);
+        }
     }
 
     /// Time has passed.
@@ -273,6 +278,23 @@ impl Order for Multifactor {
 
     fn moves(&self) -> bool {
         true
+    }
+
+    fn moves_at(&self) -> Option<Instant> {
+        let waiting = self.waiting.as_ref()?;
+        let oldest = waiting.stops.peek().map(|next| next.0.0);
+        oldest.into_iter().chain(self.shares.next_period()).min()
+    }
+
+    fn has_points(&self, view: &View<'_>, id: JobId, least: u32) -> bool {
+        let asked = view.job(id);
+        let Some(stand) = self.waiting.as_ref().and_then(|waiting| waiting.stands.get(id.index()))
+        else {
+            return true;
+        };
+        let association = AssociationId::of(stand.lane);
+        let standing = self.standing(view, asked, association);
+        standing.points()[0] >= Points::whole(least.into())
     }
 
     fn place(&self, job: JobId) -> Place {
