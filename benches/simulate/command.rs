@@ -7,19 +7,19 @@ use super::bench::{Bench, log_paths};
 use super::table::{Table, grouped, met, speed_goal};
 
 /// What a command reports of itself.
-struct Reported {
-    jobs: u64,
+pub(super) struct Reported {
+    pub(super) jobs: u64,
     seconds: f64,
 }
 
 impl Reported {
-    fn speed(&self) -> f64 {
+    pub(super) fn speed(&self) -> f64 {
         self.jobs as f64 / self.seconds
     }
 }
 
 /// The fastest of several runs.
-fn simulate(log: &Path, arguments: &[&str], runs: usize) -> Reported {
+pub(super) fn simulate(log: &Path, arguments: &[&str], runs: usize) -> Reported {
     let run = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
         let output = command.arg("simulate").arg(log).args(arguments).arg("--json").output();

@@ -169,7 +169,10 @@ impl Dispatch {
 
     /// The same empty machine, whose jobs are on nodes that have what they ask for.
     pub fn seated(self, kinds: &Arc<Kinds>, seats: &Arc<Seats>) -> Self {
-        Dispatch { ledger: self.ledger.seated(kinds, seats), ..self }
+        let widths: Vec<Option<(u32, u32)>> =
+            seats.all().map(|seat| seat.map(|seat| (seat.width, seat.nodes))).collect();
+        let (queue, ledger) = (self.queue.by_width(&widths), self.ledger.seated(kinds, seats));
+        Dispatch { queue, ledger, ..self }
     }
 
     /// The ledger, to read.

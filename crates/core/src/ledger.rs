@@ -267,6 +267,9 @@ impl Ledger {
         if self.feeds.is_some() {
             self.note_unfed(job);
         }
+        if self.seating.is_some() {
+            self.note_unseated(&holding);
+        }
         if let Some(account) = &mut self.energy {
             account.finish(job);
         }
@@ -288,6 +291,9 @@ impl Ledger {
         }
         if self.feeds.is_some() {
             self.note_fed(job, power);
+        }
+        if self.seating.is_some() {
+            self.note_seated(holding);
         }
         self.running.insert(holding);
         self.peak = self.peak.max(self.power());

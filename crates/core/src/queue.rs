@@ -28,6 +28,7 @@ mod draws;
 mod index;
 mod lanes;
 mod ordered;
+mod widths;
 
 pub use classes::SizeClasses;
 use code::{code, watts};
@@ -35,6 +36,7 @@ use draws::Draws;
 use index::{BLOCK, Block, Bounds, FAN_OUT, IndexFit, Node, Shortest};
 pub use lanes::Lanes;
 pub use ordered::{Ordered, Place};
+pub(crate) use widths::Widths;
 
 /// The room a backfilling policy has to offer: a job can use it if it asks for at most `free`
 /// nodes and `power`, and either ends within the `window` or asks for at most `extra` nodes and `extra_power`.
@@ -86,6 +88,8 @@ pub struct Queue {
     shortest: Shortest,
     /// What jobs draw, where that has to be known.
     draws: Option<Draws>,
+    /// The same jobs by how much they ask of a node, where they share nodes.
+    widths: Option<Box<Widths>>,
     /// The blocks before this one are in the tree; the others are young.
     indexed: usize,
     /// No job before this place waits.
@@ -104,6 +108,7 @@ impl Queue {
             levels: Vec::new(),
             shortest: Shortest::EMPTY,
             draws: None,
+            widths: None,
             indexed: 0,
             head: 0,
             tail: 0,
@@ -125,6 +130,18 @@ impl Queue {
         draws.grow(self.blocks.len());
         self.draws = Some(draws);
         self
+    }
+
+    /// The same queue, which is empty, that also tells jobs apart by how much they ask of a node. Of each job: its width and its nodes.
+    pub(crate) fn by_width(self, of_jobs: &[Option<(u32, u32)>]) -> Self {
+        let widths = Widths::new(of_jobs, self.draws.is_some());
+        Queue { widths: Some(Box::new(widths)), ..self }
+    }
+
+    /// The waiting jobs by how much they ask of a node, where that is known.
+    #[inline]
+    pub(crate) fn widths(&self) -> Option<&Widths> {
+        self.widths.as_deref()
     }
 
     fn grow(&mut self, places: usize) {
@@ -221,6 +238,9 @@ impl Queue {
         if let Some(draws) = &mut self.draws {
             draws.set(place, Some(code(watts(footprint.power))));
         }
+        if let Some(widths) = &mut self.widths {
+            widths.insert(job, footprint);
+        }
         let block = place / BLOCK;
         if block < self.indexed {
             self.index(block, class, seconds);
@@ -267,6 +287,9 @@ impl Queue {
         let place = job.index();
         let (class, seconds, left) = self.blocks[place / BLOCK].remove(place % BLOCK);
         self.len -= 1;
+        if let Some(widths) = &mut self.widths {
+            widths.remove(job);
+        }
         if let Some(draws) = &mut self.draws {
             draws.set(place, None);
             if place / BLOCK < self.indexed {

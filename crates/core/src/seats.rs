@@ -29,6 +29,19 @@ pub struct Seat {
     pub shape: u32,
     /// The same number for jobs that ask the same of a node, of however many of the same nodes.
     pub(crate) part: u32,
+    /// The place of its width among [all](Seats::widths).
+    pub(crate) width: u32,
+}
+
+/// What jobs have in common that ask for the same number of processors of each of the same nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Width {
+    /// Where they can be: a place among the lists of groups of nodes.
+    groups: u16,
+    /// The kind of these nodes.
+    pub(crate) kind: u16,
+    /// How many processors of a node.
+    pub(crate) processors: u32,
 }
 
 /// Why no node can hold a job.
@@ -64,6 +77,7 @@ pub struct Seats {
     of_jobs: Vec<Result<Seat, Missing>>,
     groups: Vec<Vec<u16>>,
     shapes: u32,
+    widths: Vec<Width>,
 }
 
 impl Seats {
@@ -80,6 +94,7 @@ impl Seats {
             .collect();
         let mut shapes: HashMap<(u16, u32, NodeSize), u32> = HashMap::new();
         let mut parts: HashMap<(u16, NodeSize), u32> = HashMap::new();
+        let (mut widths, mut known) = (Vec::new(), HashMap::<Width, u32>::new());
         let of_jobs = jobs.map(|(job, asked)| {
             let partition = asked.partition.and_then(|place| partitions.get(place));
             let mut seat = partition.unwrap_or(&anywhere).seat(job, &asked)?;
@@ -88,10 +103,16 @@ impl Seats {
             seat.shape = *shapes.entry((seat.groups, seat.nodes, seat.each)).or_insert(next);
             let next = parts.len() as u32;
             seat.part = *parts.entry((seat.groups, seat.each)).or_insert(next);
+            let Seat { groups, kind, each: NodeSize { processors, .. }, .. } = seat;
+            let width = Width { groups, kind, processors };
+            seat.width = *known.entry(width).or_insert_with(|| {
+                widths.push(width);
+                widths.len() as u32 - 1
+            });
             Ok(seat)
         });
         let of_jobs = of_jobs.collect();
-        Seats { of_jobs, groups, shapes: shapes.len().max(1) as u32 }
+        Seats { of_jobs, groups, shapes: shapes.len().max(1) as u32, widths }
     }
 
     /// Keeps only those of some jobs, by their places.
@@ -114,6 +135,23 @@ impl Seats {
         self.of_jobs
             .get(job.index())
             .map_or(Err(Missing::Nodes), |seat| seat.as_ref().map_err(|why| *why))
+    }
+
+    /// What jobs ask for, in order, as far as some node can hold it.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Option<&Seat>> {
+        self.of_jobs.iter().map(|seat| seat.as_ref().ok())
+    }
+
+    /// The widths of all jobs.
+    #[inline]
+    pub(crate) fn widths(&self) -> &[Width] {
+        &self.widths
+    }
+
+    /// The groups of nodes that jobs of a width can be on.
+    #[inline]
+    pub(crate) fn groups_of(&self, width: &Width) -> &[u16] {
+        &self.groups[usize::from(width.groups)]
     }
 
     /// The groups of nodes that a job can be on, in order.
@@ -216,6 +254,16 @@ impl Place {
             }
         };
         let (kind, groups) = (self.kind as u16, self.groups);
-        Ok(Seat { nodes, each, kind, partition: None, groups, is_whole, shape: 0, part: 0 })
+        Ok(Seat {
+            nodes,
+            each,
+            kind,
+            partition: None,
+            groups,
+            is_whole,
+            shape: 0,
+            part: 0,
+            width: 0,
+        })
     }
 }

@@ -30,6 +30,17 @@ impl FreeNodes {
         FreeNodes { words: vec![0; words], summary: vec![0; words.div_ceil(WORD as usize)] }
     }
 
+    /// From now on there are this many nodes, and none of them is free.
+    pub(crate) fn empty(&mut self, nodes: u32) {
+        let words = nodes.div_ceil(WORD) as usize;
+        for (set, length) in
+            [(&mut self.words, words), (&mut self.summary, words.div_ceil(WORD as usize))]
+        {
+            set.clear();
+            set.resize(length, 0);
+        }
+    }
+
     /// The free nodes in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.words).flat_map(|(place, word)| {
@@ -129,6 +140,14 @@ impl FreeNodes {
             self.words[place] |= mask;
             self.summary[place / WORD as usize] |= 1 << (place % WORD as usize);
         });
+    }
+
+    /// This node is free from now on.
+    #[inline]
+    pub(crate) fn insert_one(&mut self, node: u32) {
+        let place = (node / WORD) as usize;
+        self.words[place] |= 1 << (node % WORD);
+        self.summary[place / WORD as usize] |= 1 << (place % WORD as usize);
     }
 
     /// These nodes are not free any more.

@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Holding, Ledger, Violation};
+use super::{Holding, Ledger, Running, Violation};
 use crate::machine::{Kind, Kinds, NodeSize};
 use crate::seats::{Missing, Seat, Seats};
 use crate::units::{Instant, JobId, NodeId, Watts};
 pub(crate) use ahead::{Foreseen, Wanted};
 pub(crate) use by_node::ByNode;
-use left::Left;
+use left::{Left, Levels};
 
 /// The nodes of a job, in the order in which it got them.
 pub type SeatNodes = SmallVec<[NodeId; 4]>;
@@ -31,6 +31,8 @@ pub struct Seating {
     left: Left,
     /// By job; empty if it has no node.
     held: Vec<SeatNodes>,
+    /// What jobs hold that run, by the kind of their nodes.
+    running: Vec<Running>,
     /// What those nodes draw when they are idle that have a job.
     idle_of_busy: Watts,
 }
@@ -38,8 +40,9 @@ pub struct Seating {
 impl Seating {
     /// Empty nodes, of which jobs ask this.
     pub(super) fn new(kinds: Arc<Kinds>, seats: Arc<Seats>) -> Self {
-        let left = Left::all(&kinds);
-        Seating { kinds, seats, left, held: Vec::new(), idle_of_busy: Watts::ZERO }
+        let left = Left::all(&kinds, &seats);
+        let running = vec![Running::default(); kinds.kinds().len()];
+        Seating { kinds, seats, left, held: Vec::new(), running, idle_of_busy: Watts::ZERO }
     }
 
     /// What a job asks for, if some node can hold it.
@@ -101,17 +104,16 @@ impl Seating {
 
     /// So many of them, or all if there are fewer.
     fn first(&self, seat: &Seat, most: u32, mut is_good: impl FnMut(NodeId) -> bool) -> SeatNodes {
-        let mut found = SeatNodes::new();
-        for place in self.places(seat) {
-            let mut from = place.start;
-            while let Some(node) = self.left.next(from..place.end, &seat.each) {
+        let mut found = SeatNodes::with_capacity(most as usize);
+        for group in self.seats.groups(seat) {
+            let goes_on = self.left.visit(*group, &seat.each, |node| {
                 if is_good(NodeId(node)) {
                     found.push(NodeId(node));
-                    if found.len() == most as usize {
-                        return found;
-                    }
                 }
-                from = node + 1;
+                found.len() < most as usize
+            });
+            if !goes_on {
+                break;
             }
         }
         found
@@ -119,7 +121,14 @@ impl Seating {
 
     /// Whether these are as many different nodes as a job asks for, that it may have, with enough left for it.
     fn can_have(&self, seat: &Seat, nodes: &[NodeId]) -> bool {
-        let is_allowed = |node: &NodeId| self.places(seat).any(|place| place.contains(&node.0));
+        let mut place = 0..0;
+        let mut is_allowed = |node: &NodeId| {
+            // Most of the time it is in the group of the node before.
+            if !place.contains(&node.0) {
+                place = self.places(seat).find(|place| place.contains(&node.0)).unwrap_or_default();
+            }
+            !place.is_empty()
+        };
         let are_different = nodes.is_sorted_by(|one, next| one < next) || {
             let mut sorted: SeatNodes = nodes.into();
             sorted.sort_unstable();
@@ -173,6 +182,35 @@ impl Seating {
         self.idle_of_busy -= idle * empty;
     }
 
+    /// What jobs ask for.
+    #[inline]
+    pub(crate) fn seats(&self) -> &Seats {
+        &self.seats
+    }
+
+    /// How many groups of nodes there are.
+    #[inline]
+    pub(crate) fn groups(&self) -> usize {
+        self.kinds.groups().len()
+    }
+
+    /// The nodes of a group by the processors that they have left.
+    #[inline]
+    pub(crate) fn levels(&self, group: u16) -> &Levels {
+        self.left.levels(group)
+    }
+
+    /// The group of a node.
+    #[inline]
+    pub(crate) fn group_of(&self, node: NodeId) -> u16 {
+        self.left.group_of(node)
+    }
+
+    /// Who runs on nodes of a kind, soonest back first.
+    fn running_on(&self, kind: u16) -> impl Iterator<Item = &Holding> {
+        self.running[usize::from(kind)].iter()
+    }
+
     /// The books added up again.
     fn check(&self, running: impl Iterator<Item = JobId>) -> Result<(), String> {
         let mut free: Vec<NodeSize> = self.kinds.sizes().collect();
@@ -192,7 +230,7 @@ impl Seating {
             }
         }
         match self.held.iter().filter(|nodes| !nodes.is_empty()).count() == count {
-            true => self.left.check(free),
+            true => self.left.check(&free),
             false => Err("somebody who does not run is on nodes".to_owned()),
         }
     }
@@ -253,8 +291,37 @@ impl Ledger {
         }
     }
 
+    /// A job that is on nodes holds this from now on.
+    #[inline(never)]
+    pub(super) fn note_seated(&mut self, holding: Holding) {
+        let Some(seating) = &mut self.seating else { return };
+        let seating = Arc::make_mut(seating);
+        if let Some(kind) = seating.seat(holding.job).map(|seat| seat.kind) {
+            seating.running[usize::from(kind)].insert(holding);
+        }
+    }
+
+    /// It does not hold that any more.
+    #[inline(never)]
+    pub(super) fn note_unseated(&mut self, holding: &Holding) {
+        let Some(seating) = &mut self.seating else { return };
+        let seating = Arc::make_mut(seating);
+        if let Some(kind) = seating.seat(holding.job).map(|seat| seat.kind) {
+            seating.running[usize::from(kind)].remove(holding.until, holding.job);
+        }
+    }
+
     pub(super) fn check_seats(&self) -> Result<(), String> {
         let Some(seating) = &self.seating else { return Ok(()) };
+        let sorted = |running: &mut dyn Iterator<Item = &Holding>| {
+            let mut holdings: Vec<Holding> = running.copied().collect();
+            Holding::sort(&mut holdings);
+            holdings
+        };
+        let by_kind = sorted(&mut seating.running.iter().flat_map(Running::iter));
+        if by_kind != sorted(&mut self.running.iter()) {
+            return Err("who runs on each kind of nodes is not who runs".to_owned());
+        }
         seating.check(self.running.iter().map(|holding| holding.job))
     }
 }
@@ -264,6 +331,8 @@ impl Ledger {
 pub(crate) struct Taken {
     /// What they take of nodes.
     of_nodes: ByNode,
+    /// Which nodes these are.
+    nodes: Vec<NodeId>,
     /// When each gives back its nodes, soonest first.
     ends: Vec<(Instant, JobId, SeatNodes)>,
 }
@@ -273,8 +342,20 @@ impl Taken {
     pub(crate) fn clear(&mut self) {
         if !self.ends.is_empty() {
             self.of_nodes.clear();
+            self.nodes.clear();
             self.ends.clear();
         }
+    }
+
+    /// Whether nobody is about to start.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The nodes of which something is taken.
+    pub(crate) fn nodes(&self) -> &[NodeId] {
+        &self.nodes
     }
 
     /// What is taken of a node.
@@ -295,7 +376,11 @@ impl Taken {
     /// A job takes so much of nodes until then.
     pub(crate) fn add(&mut self, until: Instant, job: JobId, each: &NodeSize, nodes: &[NodeId]) {
         for node in nodes {
-            self.of_nodes.set(*node, self.of(*node).with(each));
+            let before = self.of_nodes.get(*node).copied();
+            if before.is_none() {
+                self.nodes.push(*node);
+            }
+            self.of_nodes.set(*node, before.unwrap_or_default().with(each));
         }
         let place = self.ends.partition_point(|taken| taken.0 <= until);
         self.ends.insert(place, (until, job, nodes.into()));

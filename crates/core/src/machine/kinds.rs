@@ -59,16 +59,6 @@ impl NodeSize {
             gpus: self.gpus + other.gpus,
         }
     }
-
-    /// The most of everything.
-    #[inline]
-    pub(crate) fn most(self, other: NodeSize) -> NodeSize {
-        NodeSize {
-            processors: self.processors.max(other.processors),
-            memory_mib: self.memory_mib.max(other.memory_mib),
-            gpus: self.gpus.max(other.gpus),
-        }
-    }
 }
 
 /// A kind of nodes.

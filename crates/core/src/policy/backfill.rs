@@ -9,6 +9,7 @@
 //! much it tries in vain depends on how well a chooser's candidates match its choices.
 
 mod seats;
+mod widths;
 
 use smallvec::SmallVec;
 
@@ -80,6 +81,12 @@ pub trait Chooser {
     /// the head gets its promise for the same point whoever else runs or waits.
     #[inline]
     fn promises_outlive_ends(&self) -> bool {
+        false
+    }
+
+    /// Whether every job starts at its nominal point or not at all.
+    #[inline]
+    fn starts_as_asked(&self) -> bool {
         false
     }
 
@@ -227,6 +234,57 @@ impl Room {
         if let Some(places) = &mut self.places {
             places.go_on(&view.changes);
         }
+    }
+
+    /// Whatever was refused in turns before may be there.
+    #[inline]
+    fn forget(&mut self) {
+        if let Some(places) = &mut self.places {
+            places.forget();
+        }
+    }
+
+    /// Begins to look at those behind the head of the queue who start at their nominal points or not at all; says whether it can.
+    #[inline]
+    fn look_by_width(&mut self, view: &View<'_>, head: JobId) -> bool {
+        if self.places.is_none() || self.is_changing() {
+            return false;
+        }
+        let fit = self.fit(&view.model.rungs()[0]);
+        // Watts come free with nodes of any kind.
+        let all = view.ledger.limit().limited().is_some();
+        self.places.as_mut().is_some_and(|places| places.look(view, head, all, &fit))
+    }
+
+    /// The next of them that may fit.
+    #[inline]
+    fn next_by_width(&mut self, view: &View<'_>) -> Option<JobId> {
+        let fit = self.fit(&view.model.rungs()[0]);
+        self.places.as_mut()?.next(view, &fit)
+    }
+
+    /// The promise to the head of the queue, if it stands although jobs ended: where watts have no limit, those on nodes of other
+    /// kinds change nothing but what is left over.
+    #[inline]
+    fn still_promised(
+        &self,
+        view: &View<'_>,
+        head: JobId,
+        promise: Reservation,
+    ) -> Option<Reservation> {
+        let Some(places) = self.places.as_ref().filter(|_| view.ledger.limit().limited().is_none())
+        else {
+            return promise.outlives(view, |_| false).then_some(promise);
+        };
+        if !promise.outlives(view, |job| places.are_apart(job, head)) {
+            return None;
+        }
+        let later = view.changes.released.iter().filter(|holding| holding.until > promise.at);
+        Some(later.fold(promise, |promise, holding| Reservation {
+            extra_nodes: promise.extra_nodes + holding.nodes,
+            extra_power: promise.extra_power + holding.power,
+            ..promise
+        }))
     }
 
     /// Whether it is known that there are no nodes for a job, whatever it draws.
@@ -503,10 +561,11 @@ pub(super) struct Reservation {
 impl Reservation {
     /// Whether it is still the earliest: what came back was to come back before it, so that no more is there then, nor at any
     /// time before.
-    fn outlives(&self, view: &View<'_>) -> bool {
+    fn outlives(&self, view: &View<'_>, is_elsewhere: impl Fn(JobId) -> bool) -> bool {
         let changes = &view.changes;
+        let is_back = |holding: &Holding| holding.until < self.at || is_elsewhere(holding.job);
         self.at > view.now
-            && changes.released.iter().all(|holding| holding.until < self.at)
+            && changes.released.iter().all(is_back)
             && changes.changed.is_empty()
             && changes.adopted.is_empty()
     }
@@ -648,6 +707,15 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         head: JobId,
         decisions: &mut Vec<Decision>,
     ) {
+        let by_width = self.order.is_submission() && self.chooser.starts_as_asked();
+        if by_width && room.look_by_width(view, head) {
+            while let Some(job) = room.next_by_width(view) {
+                if !room.is_refused(job) {
+                    self.consider(view, job, room, decisions);
+                }
+            }
+            return;
+        }
         let mut from = head;
         while let Some(job) = self.chooser.candidate(view, &self.order, from, room) {
             if !room.is_refused(job) {
@@ -676,15 +744,17 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
             self.admit_arrivals(view, room, &reservation, decisions);
             return Some((head, reservation));
         }
+        if promised.is_none() {
+            room.forget();
+        }
         let head = self.start_heads(view, room, decisions)?;
-        let stands =
-            |promise: &Reservation| self.chooser.promises_outlive_ends() && promise.outlives(view);
-        let promised = promised.filter(|(first, promise)| {
-            *first == head && self.started.is_empty() && stands(promise)
-        });
+        let stands = self.started.is_empty() && self.chooser.promises_outlive_ends();
+        let promised = promised
+            .filter(|(first, _)| *first == head && stands)
+            .and_then(|(_, promise)| room.still_promised(view, head, promise));
         let reservation = match promised {
             None => self.reserve(view, room, head),
-            Some((_, reservation)) => {
+            Some(reservation) => {
                 room.respect(&reservation);
                 reservation
             }

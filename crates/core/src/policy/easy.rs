@@ -87,4 +87,9 @@ impl Chooser for Nominal {
     fn promises_outlive_ends(&self) -> bool {
         true
     }
+
+    #[inline]
+    fn starts_as_asked(&self) -> bool {
+        true
+    }
 }

@@ -1,5 +1,9 @@
 //! Which nodes a job will have that waits, if nobody else starts: jobs give back what they have when they are expected to end.
 
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
 use super::by_node::ByNode;
 use super::{Seating, Taken};
 use crate::ledger::Ledger;
@@ -27,28 +31,40 @@ pub(crate) struct Foreseen {
     /// Nodes that have enough left: those that do now, as many as are needed, and those that were given back.
     good: FreeNodes,
     count: u32,
+    /// Nodes that the job may have.
+    places: SmallVec<[Range<u32>; 4]>,
 }
 
 impl Foreseen {
     /// As things are now, of so many nodes that have enough left.
     fn begin(&mut self, seating: &Seating, seat: &Seat, taken: &Taken, wanted: Wanted) {
-        (self.counted, self.count) = (None, 0);
+        self.counted = None;
         self.left.clear();
-        self.good = FreeNodes::none(seating.kinds.nodes());
+        self.good.empty(seating.kinds.nodes());
+        self.places.clear();
+        self.places.extend(seating.places(seat));
         for node in taken.ends.iter().flat_map(|(_, _, nodes)| nodes) {
             let left = seating.free(*node).without(&taken.of(*node)).unwrap_or_default();
             self.left.set(*node, left);
         }
-        let left = &self.left;
-        let has_enough = |node| left.get(node).is_none_or(|left| left.has(&seat.each));
         let most = match wanted {
             Wanted::AsMany => seat.nodes,
             Wanted::All => u32::MAX,
         };
-        for node in seating.first(seat, most, has_enough) {
-            self.good.insert(node.0..node.0 + 1);
-            self.count += 1;
+        let (mut count, left, good) = (0, &self.left, &mut self.good);
+        for group in seating.seats.groups(seat) {
+            let goes_on = seating.left.visit(*group, &seat.each, |node| {
+                if left.get(NodeId(node)).is_none_or(|left| left.has(&seat.each)) {
+                    good.insert_one(node);
+                    count += 1;
+                }
+                count < most
+            });
+            if !goes_on {
+                break;
+            }
         }
+        self.count = count;
     }
 
     /// A job gives back what it has of nodes.
@@ -60,9 +76,11 @@ impl Foreseen {
             let before = *self.left.get(*node).unwrap_or_else(|| seating.free(*node));
             let after = before.with(&given.each);
             self.left.set(*node, after);
-            let has_enough = after.has(&wanted.each) && !before.has(&wanted.each);
-            if has_enough && seating.places(wanted).any(|place| place.contains(&node.0)) {
-                self.good.insert(node.0..node.0 + 1);
+            if !after.has(&wanted.each) || before.has(&wanted.each) {
+                continue;
+            }
+            if self.places.iter().any(|place| place.contains(&node.0)) {
+                self.good.insert_one(node.0);
                 self.count += 1;
             }
         }
@@ -84,7 +102,7 @@ impl Ledger {
         if foreseen.count >= seat.nodes {
             return Some(self.now);
         }
-        let mut returns = self.returns(seating, taken, None).peekable();
+        let mut returns = self.returns(seating, seat, taken, None).peekable();
         while let Some((at, job, nodes)) = returns.next() {
             foreseen.give(seating, seat, job, nodes);
             let is_last = returns.peek().is_none_or(|next| next.0 > at);
@@ -108,7 +126,7 @@ impl Ledger {
     ) {
         let Some(seating) = self.seating.as_deref() else { return };
         let Some(seat) = seating.seat(job) else { return };
-        let returns = self.returns(seating, taken, foreseen.counted);
+        let returns = self.returns(seating, seat, taken, foreseen.counted);
         for (_, job, nodes) in returns.take_while(|next| next.0 <= at) {
             foreseen.give(seating, seat, job, nodes);
         }
@@ -128,17 +146,20 @@ impl Ledger {
         }
     }
 
-    /// Who gives back nodes after some time, soonest first. Whoever should have ended does so now.
+    /// Who gives back nodes after some time, of the kind of a seat, soonest first. Whoever should have ended does so now.
     fn returns<'a>(
         &'a self,
         seating: &'a Seating,
+        seat: &Seat,
         taken: &'a Taken,
         after: Option<Instant>,
     ) -> impl Iterator<Item = (Instant, JobId, &'a [NodeId])> {
         let now = self.now;
         let is_past = move |at: Instant| after.is_some_and(|after| at.max(now) <= after);
-        let mut running =
-            self.running.iter().skip_while(move |holding| is_past(holding.until)).peekable();
+        let mut running = seating
+            .running_on(seat.kind)
+            .skip_while(move |holding| is_past(holding.until))
+            .peekable();
         let mut starting = taken.ends.iter().skip_while(move |end| is_past(end.0)).peekable();
         std::iter::from_fn(move || {
             let is_sooner = match (running.peek(), starting.peek()) {

@@ -1,38 +1,36 @@
-//! What is left of each node, in blocks, so that full nodes are stepped over, and counted, so that most searches in vain are
-//! answered without a look at any node.
+//! What is left of each node, and sets of nodes by the processors that they have left: the first nodes for a job are found by
+//! words of these sets, and how many there are at most is known without a look at any node.
 
 use std::ops::Range;
 
 use crate::machine::{Kinds, NodeSize};
+use crate::seats::Seats;
 use crate::units::NodeId;
 
-/// What is left of each node, with the most of everything in each block of nodes.
+/// The nodes in a word.
+const WORD: u32 = u64::BITS;
+
+/// What is left of each node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Left {
     nodes: Vec<NodeSize>,
-    blocks: Vec<NodeSize>,
-    /// Of blocks of blocks.
-    above: Vec<NodeSize>,
-    /// By group of nodes.
-    counts: Vec<Counts>,
+    groups: Vec<Levels>,
 }
 
-/// Nodes in a block, and blocks in the next.
-const BLOCK: usize = 32;
-
 impl Left {
-    /// All of each node.
-    pub(super) fn all(kinds: &Kinds) -> Self {
-        let groups = kinds.groups().iter().enumerate();
-        let counts = groups
-            .map(|(place, group)| Counts::all(group.nodes.clone(), kinds.kind_of(place).size));
-        Left::of(kinds.sizes().collect(), counts.collect())
-    }
-
-    fn of(nodes: Vec<NodeSize>, counts: Vec<Counts>) -> Self {
-        let blocks: Vec<NodeSize> = nodes.chunks(BLOCK).map(most).collect();
-        let above = blocks.chunks(BLOCK).map(most).collect();
-        Left { nodes, blocks, above, counts }
+    /// All of each node, of which jobs ask this.
+    pub(super) fn all(kinds: &Kinds, seats: &Seats) -> Self {
+        let mut asked: Vec<Vec<u32>> = vec![Vec::new(); kinds.groups().len()];
+        for width in seats.widths() {
+            for group in seats.groups_of(width) {
+                asked[usize::from(*group)].push(width.processors);
+            }
+        }
+        let groups = kinds.groups().iter().zip(asked).enumerate();
+        let groups = groups.map(|(place, (group, asked))| {
+            Levels::all(group.nodes.clone(), kinds.kind_of(place).size.processors, asked)
+        });
+        Left { nodes: kinds.sizes().collect(), groups: groups.collect() }
     }
 
     /// What is left of a node.
@@ -41,34 +39,44 @@ impl Left {
         &self.nodes[node.0 as usize]
     }
 
+    /// The nodes of a group by the processors that they have left.
+    #[inline]
+    pub(super) fn levels(&self, group: u16) -> &Levels {
+        &self.groups[usize::from(group)]
+    }
+
+    /// The group of a node.
+    #[inline]
+    pub(super) fn group_of(&self, node: NodeId) -> u16 {
+        self.groups.partition_point(|group| group.nodes.end <= node.0) as u16
+    }
+
     /// No more nodes of these groups have so much left.
     #[inline]
     pub(super) fn at_most(&self, groups: &[u16], wanted: &NodeSize) -> u32 {
-        groups.iter().map(|group| self.counts[usize::from(*group)].at_most(wanted)).sum()
+        groups.iter().map(|group| self.levels(*group).at_least(wanted.processors)).sum()
     }
 
-    /// The first node of these that has so much left.
+    /// Visits the nodes of a group that have so much left, in ascending order, for as long as `goes_on` says so; says whether it
+    /// still does.
     #[inline]
-    pub(super) fn next(&self, places: Range<u32>, wanted: &NodeSize) -> Option<u32> {
-        let (mut at, end) = (places.start as usize, places.end as usize);
-        while at < end {
-            if at.is_multiple_of(BLOCK) {
-                let block = at / BLOCK;
-                if block.is_multiple_of(BLOCK) && !self.above[block / BLOCK].has(wanted) {
-                    at += BLOCK * BLOCK;
-                    continue;
-                }
-                if !self.blocks[block].has(wanted) {
-                    at += BLOCK;
-                    continue;
+    pub(super) fn visit(
+        &self,
+        group: u16,
+        wanted: &NodeSize,
+        mut goes_on: impl FnMut(u32) -> bool,
+    ) -> bool {
+        let levels = self.levels(group);
+        for (place, mut word) in levels.words_from(wanted.processors) {
+            while word != 0 {
+                let node = place + word.trailing_zeros();
+                word &= word - 1;
+                if self.nodes[node as usize].has(wanted) && !goes_on(node) {
+                    return false;
                 }
             }
-            if self.nodes[at].has(wanted) {
-                return Some(at as u32);
-            }
-            at += 1;
         }
-        None
+        true
     }
 
     /// So much less is left of each of these nodes; `was` hears what was left of each.
@@ -78,17 +86,10 @@ impl Left {
         each: &NodeSize,
         mut was: impl FnMut(&NodeSize),
     ) {
-        let mut nodes = nodes.iter().map(|node| node.0 as usize).peekable();
-        while let Some(at) = nodes.next() {
-            let before = self.nodes[at];
-            was(&before);
-            self.nodes[at] = before.without(each).unwrap_or_default();
-            self.count(at, &before);
-            // Neighbours mostly follow, and their block is looked through once.
-            if nodes.peek().is_none_or(|next| next / BLOCK != at / BLOCK) {
-                self.sum_up(at / BLOCK);
-            }
-        }
+        self.change(nodes, |before| {
+            was(before);
+            before.without(each).unwrap_or_default()
+        });
     }
 
     /// So much more is left of each of these nodes; `is` hears what is left of each.
@@ -98,116 +99,261 @@ impl Left {
         each: &NodeSize,
         mut is: impl FnMut(&NodeSize),
     ) {
-        for node in nodes {
-            let at = node.0 as usize;
-            let before = self.nodes[at];
+        self.change(nodes, |before| {
             let after = before.with(each);
             is(&after);
-            self.nodes[at] = after;
-            self.count(at, &before);
-            for most in [&mut self.blocks[at / BLOCK], &mut self.above[at / BLOCK / BLOCK]] {
-                *most = most.most(after);
+            after
+        });
+    }
+
+    #[inline]
+    fn change(&mut self, nodes: &[NodeId], mut change: impl FnMut(&NodeSize) -> NodeSize) {
+        let mut group = 0;
+        let mut moves = Moves::default();
+        for node in nodes {
+            // Most of the time it is the group of the node before.
+            if !self.groups[group].has(*node) {
+                self.groups[group].make(std::mem::take(&mut moves));
+                group = usize::from(self.group_of(*node));
+            }
+            let left = &mut self.nodes[node.0 as usize];
+            let before = *left;
+            *left = change(&before);
+            let levels = &mut self.groups[group];
+            let next = levels.moves(node.0, before.processors, left.processors);
+            // Neighbours mostly move alike, and then they move together.
+            match moves.is_like(&next) {
+                true => moves.nodes |= next.nodes,
+                false => levels.make(std::mem::replace(&mut moves, next)),
             }
         }
+        self.groups[group].make(moves);
     }
 
-    /// Counts a node that has changed.
-    #[inline]
-    fn count(&mut self, at: usize, before: &NodeSize) {
-        let node = at as u32;
-        let group = match &self.counts[..] {
-            [_] => 0,
-            counts => counts.partition_point(|counts| counts.nodes.end <= node),
-        };
-        self.counts[group].change(before, &self.nodes[at]);
-    }
-
-    fn sum_up(&mut self, block: usize) {
-        let renewed = most(of_block(&self.nodes, block));
-        if std::mem::replace(&mut self.blocks[block], renewed) != renewed {
-            self.above[block / BLOCK] = most(of_block(&self.blocks, block / BLOCK));
-        }
-    }
-
-    /// The sums made anew, if so much is left of the nodes.
-    pub(super) fn check(&self, nodes: Vec<NodeSize>) -> Result<(), String> {
+    /// The sets made anew, if so much is left of the nodes.
+    pub(super) fn check(&self, nodes: &[NodeSize]) -> Result<(), String> {
         if nodes != self.nodes {
             return Err("what is left of nodes is not what their jobs leave".to_owned());
         }
-        let counts = self.counts.iter().map(|counts| {
-            let mut renewed = Counts::all(counts.nodes.clone(), counts.size);
-            let left = &nodes[counts.nodes.start as usize..counts.nodes.end as usize];
-            left.iter().for_each(|left| renewed.change(&counts.size, left));
-            renewed
-        });
-        match *self == Left::of(nodes.clone(), counts.collect()) {
+        match self.groups.iter().all(|levels| *levels == levels.made_anew(nodes)) {
             true => Ok(()),
-            false => Err("blocks or groups of nodes have other sums than their nodes".to_owned()),
+            false => {
+                Err("nodes are in sets of other numbers of processors than they have left"
+                    .to_owned())
+            }
         }
     }
 }
 
-fn of_block(all: &[NodeSize], block: usize) -> &[NodeSize] {
-    &all[block * BLOCK..all.len().min((block + 1) * BLOCK)]
-}
-
-fn most(of: &[NodeSize]) -> NodeSize {
-    of.iter().copied().fold(NodeSize::default(), NodeSize::most)
-}
-
-/// How many nodes of a group have how much left of each thing.
+/// The nodes of a group by how many processors are left of them. Only numbers that jobs ask for are told apart: a level is how
+/// many of these are left.
 #[derive(Clone, Debug, PartialEq)]
-struct Counts {
+pub(crate) struct Levels {
     nodes: Range<u32>,
-    size: NodeSize,
-    processors: Vec<u32>,
-    /// By the leading bits of what is left of the memory.
-    memory: Vec<u32>,
-    gpus: Vec<u32>,
+    /// By processors, up to all of a node.
+    of_processors: Vec<u16>,
+    /// How many nodes are at each level.
+    counts: Vec<u32>,
+    /// Which nodes these are: by word, and in it by level.
+    words: Vec<u64>,
+    /// Which words have any: by 64 words, and in these by level.
+    summary: Vec<u64>,
 }
 
-impl Counts {
-    /// These nodes, with all of this size left.
-    fn all(nodes: Range<u32>, size: NodeSize) -> Self {
-        let many = nodes.len() as u32;
-        let of = |most: u32| {
-            let mut counts = vec![0; most as usize + 1];
-            counts[most as usize] = many;
-            counts
+impl Levels {
+    /// These nodes, of whose processors nobody has any, and of which jobs ask for these numbers.
+    fn all(nodes: Range<u32>, processors: u32, mut asked: Vec<u32>) -> Self {
+        asked.sort_unstable();
+        asked.dedup();
+        let level = |processors| asked.partition_point(|asked| *asked <= processors) as u16;
+        let of_processors: Vec<u16> = (0..=processors).map(level).collect();
+        let (many, words) = (asked.len() + 1, nodes.len().div_ceil(WORD as usize));
+        let mut levels = Levels {
+            of_processors,
+            counts: vec![0; many],
+            words: vec![0; many * words],
+            summary: vec![0; many * words.div_ceil(WORD as usize)],
+            nodes: nodes.clone(),
         };
-        let memory = of(size.memory_mib >> leading(&size));
-        Counts { nodes, size, processors: of(size.processors), memory, gpus: of(size.gpus) }
+        nodes.for_each(|node| levels.put(node, levels.level(processors)));
+        levels
     }
 
-    fn change(&mut self, from: &NodeSize, to: &NodeSize) {
-        let move_one = |counts: &mut [u32], from: u32, to: u32| {
-            counts[from as usize] -= 1;
-            counts[to as usize] += 1;
+    /// The same nodes, if so much is left of them.
+    fn made_anew(&self, left: &[NodeSize]) -> Self {
+        let mut levels = Levels {
+            counts: vec![0; self.counts.len()],
+            words: vec![0; self.words.len()],
+            summary: vec![0; self.summary.len()],
+            ..self.clone()
         };
-        let bits = leading(&self.size);
-        move_one(&mut self.processors, from.processors, to.processors);
-        move_one(&mut self.memory, from.memory_mib >> bits, to.memory_mib >> bits);
-        move_one(&mut self.gpus, from.gpus, to.gpus);
+        for node in self.nodes.clone() {
+            levels.put(node, levels.level(left[node as usize].processors));
+        }
+        levels
     }
 
-    /// No more nodes have so much left.
+    /// Whether a node is one of them.
     #[inline]
-    fn at_most(&self, wanted: &NodeSize) -> u32 {
-        let from = |counts: &[u32], least: u32| -> u32 {
-            counts.get(least as usize..).map_or(0, |counts| counts.iter().sum())
-        };
-        let mut most = from(&self.processors, wanted.processors);
-        if wanted.memory_mib > 0 && most > 0 {
-            most = most.min(from(&self.memory, wanted.memory_mib >> leading(&self.size)));
+    pub(crate) fn has(&self, node: NodeId) -> bool {
+        self.nodes.contains(&node.0)
+    }
+
+    /// The level of a number of processors.
+    #[inline]
+    pub(crate) fn level(&self, processors: u32) -> usize {
+        let most = self.of_processors.len() - 1;
+        usize::from(self.of_processors[most.min(processors as usize)])
+    }
+
+    /// How many nodes are at each level.
+    #[inline]
+    pub(crate) fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// No more nodes have so many processors left; exactly so many, where jobs ask for this number.
+    #[inline]
+    fn at_least(&self, processors: u32) -> u32 {
+        match processors as usize >= self.of_processors.len() {
+            true => 0,
+            false => self.counts[self.level(processors)..].iter().sum(),
         }
-        if wanted.gpus > 0 && most > 0 {
-            most = most.min(from(&self.gpus, wanted.gpus));
+    }
+
+    /// The nodes that may have so many processors left: words, each with the node of its first bit.
+    #[inline]
+    fn words_from(&self, processors: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let (many, level) = (self.counts.len(), self.level(processors));
+        let any = move |of_levels: &[u64]| of_levels[level..].iter().fold(0, |any, one| any | one);
+        (0..).zip(self.summary.chunks_exact(many)).flat_map(move |(place, of_levels)| {
+            let mut left = any(of_levels);
+            std::iter::from_fn(move || {
+                let word = (left != 0).then(|| place * WORD + left.trailing_zeros())?;
+                left &= left - 1;
+                let of_levels = &self.words[word as usize * many..][..many];
+                Some((self.nodes.start + word * WORD, any(of_levels)))
+            })
+        })
+    }
+
+    fn put(&mut self, node: u32, level: usize) {
+        let place = node - self.nodes.start;
+        self.put_all(place / WORD, level, 1 << (place % WORD));
+    }
+
+    /// These nodes of a word are at a level from now on.
+    #[inline]
+    fn put_all(&mut self, word: u32, level: usize, nodes: u64) {
+        let many = self.counts.len();
+        self.counts[level] += nodes.count_ones();
+        self.words[word as usize * many + level] |= nodes;
+        self.summary[(word / WORD) as usize * many + level] |= 1 << (word % WORD);
+    }
+
+    /// They are not any more.
+    #[inline]
+    fn remove_all(&mut self, word: u32, level: usize, nodes: u64) {
+        let many = self.counts.len();
+        self.counts[level] -= nodes.count_ones();
+        let left = &mut self.words[word as usize * many + level];
+        *left &= !nodes;
+        if *left == 0 {
+            self.summary[(word / WORD) as usize * many + level] &= !(1 << (word % WORD));
         }
-        most
+    }
+
+    /// A node has another number of processors left.
+    #[inline]
+    fn moves(&self, node: u32, before: u32, after: u32) -> Moves {
+        let place = node - self.nodes.start;
+        let (from, to) = (self.level(before), self.level(after));
+        Moves { word: place / WORD, from, to, nodes: 1 << (place % WORD) }
+    }
+
+    #[inline]
+    fn make(&mut self, Moves { word, from, to, nodes }: Moves) {
+        if from != to {
+            self.remove_all(word, from, nodes);
+            self.put_all(word, to, nodes);
+        }
     }
 }
 
-/// How many bits of an amount of memory are left away, so that 64 amounts are told apart at most.
-fn leading(size: &NodeSize) -> u32 {
-    (u32::BITS - size.memory_mib.leading_zeros()).saturating_sub(6)
+/// Nodes of a word that go from one level to another.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moves {
+    word: u32,
+    from: usize,
+    to: usize,
+    nodes: u64,
+}
+
+impl Moves {
+    #[inline]
+    fn is_like(&self, other: &Moves) -> bool {
+        (self.word, self.from, self.to) == (other.word, other.from, other.to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The sets find the nodes that a look at each of them finds, whatever jobs take and give back.
+        #[test]
+        fn sets_of_nodes_agree_with_a_scan(
+            sizes in prop::collection::vec((1u32..5000, 1u32..20), 1..4),
+            asked in prop::collection::vec(1u32..20, 1..8),
+            jobs in prop::collection::vec((any::<u32>(), 1u32..200, 0usize..8, 0u32..3, any::<bool>()), 1..40),
+        ) {
+            let mut nodes: Vec<NodeSize> = Vec::new();
+            let mut groups = Vec::new();
+            for (many, processors) in sizes {
+                let first = nodes.len() as u32;
+                let size = NodeSize { processors, memory_mib: 2, gpus: 0 };
+                nodes.resize(nodes.len() + many as usize, size);
+                groups.push(Levels::all(first..nodes.len() as u32, processors, asked.clone()));
+            }
+            let mut left = Left { nodes: nodes.clone(), groups };
+            let mut running = Vec::new();
+            for (from, many, wanted, memory_mib, ends) in jobs {
+                let processors = asked[wanted % asked.len()];
+                let each = NodeSize { processors, memory_mib, gpus: 0 };
+                for (group, levels) in left.groups.iter().enumerate() {
+                    let mut found = Vec::new();
+                    left.visit(group as u16, &each, |node| {
+                        found.push(node);
+                        true
+                    });
+                    let has = |node: &u32| nodes[*node as usize].has(&each);
+                    let expected: Vec<u32> = levels.nodes.clone().filter(has).collect();
+                    prop_assert!(left.at_most(&[group as u16], &each) >= expected.len() as u32);
+                    prop_assert_eq!(found, expected);
+                }
+                let first = from % nodes.len() as u32;
+                let some = first..(first + many).min(nodes.len() as u32);
+                let some = some.filter(|node| nodes[*node as usize].has(&each)).map(NodeId);
+                let some: Vec<NodeId> = some.collect();
+                left.take(&some, &each, |_| {});
+                for node in &some {
+                    let left = &mut nodes[node.0 as usize];
+                    *left = left.without(&each).unwrap();
+                }
+                running.push((some, each));
+                if ends {
+                    let (some, each) = running.swap_remove(from as usize % running.len());
+                    left.give(&some, &each, |_| {});
+                    for node in &some {
+                        let left = &mut nodes[node.0 as usize];
+                        *left = left.with(&each);
+                    }
+                }
+                prop_assert_eq!(left.check(&nodes), Ok(()));
+            }
+        }
+    }
 }

@@ -6,10 +6,12 @@
 use std::sync::{Arc, OnceLock};
 
 use super::Outlook;
+use super::widths::{ByWidth, Claims};
 use crate::availability::{Claim, FeedRoom};
 use crate::ledger::{ByNode, Foreseen, SeatNodes, Seating, Taken, Wanted};
 use crate::model::OperatingPoint;
 use crate::policy::{Changes, View};
+use crate::queue::Fit;
 use crate::seats::Seat;
 use crate::units::{Instant, JobId, NodeId};
 
@@ -41,6 +43,9 @@ pub(super) struct Notes {
     taken: Taken,
     /// Of the nodes promised to the head: what others may hold of them beyond that time.
     kept: ByNode,
+    kept_nodes: Vec<NodeId>,
+    /// The kind of these nodes.
+    kept_kind: Option<u16>,
     foreseen: Foreseen,
     /// By part of a node that jobs ask for: who was refused.
     refused: Vec<Refused>,
@@ -48,6 +53,7 @@ pub(super) struct Notes {
     rounds: Vec<u32>,
     /// How many promises were made.
     promises: u32,
+    by_width: ByWidth,
 }
 
 /// The fewest nodes that were refused to jobs, and to those that stay beyond the time of the promise. Whoever wants as many is
@@ -68,10 +74,12 @@ impl Notes {
     /// Whatever was refused may be there.
     pub(super) fn forget(&mut self) {
         self.refused.clear();
+        self.by_width.forget();
     }
 
     /// Nodes of a kind have come free.
-    fn free(&mut self, kind: u16) {
+    fn free(&mut self, seating: &Seating, kind: u16) {
+        self.by_width.free(seating, kind);
         let kind = usize::from(kind);
         if self.rounds.len() <= kind {
             self.rounds.resize(kind + 1, 0);
@@ -98,6 +106,20 @@ impl Notes {
             self.refused.resize(part + 1, Refused::NOBODY);
         }
         self.refused[part] = refused;
+    }
+
+    /// No node is kept for the head any more.
+    fn lift(&mut self) {
+        self.kept.clear();
+        self.kept_nodes.clear();
+    }
+
+    /// Nodes of a kind are kept from now on. Whoever could not have those of before may have them now.
+    fn keep(&mut self, seating: &Seating, kind: Option<u16>) {
+        if let Some(before) = std::mem::replace(&mut self.kept_kind, kind) {
+            self.by_width.free(seating, before);
+        }
+        self.by_width.promise();
     }
 
     /// Whether the head leaves a job what it asks of a node.
@@ -129,14 +151,21 @@ impl Places {
     #[inline(never)]
     pub(super) fn go_on(&mut self, changes: &Changes<'_>) {
         self.notes.taken.clear();
+        self.notes.by_width.begin(self.seating.groups());
         if changes.machine {
             self.notes.forget();
         }
         for released in changes.released {
             if let Some(seat) = self.seating.seat(released.job) {
-                self.notes.free(seat.kind);
+                self.notes.free(&self.seating, seat.kind);
             }
         }
+    }
+
+    /// Whatever was refused in turns before may be there.
+    #[inline(never)]
+    pub(super) fn forget(&mut self) {
+        self.notes.by_width.forget();
     }
 
     /// Whether it is known that there are no nodes for a job.
@@ -179,11 +208,11 @@ impl Places {
         self.seating.first_for(seat, |node| self.is_free(seat, node, stays))
     }
 
-    /// Whether a node has enough left for a job that begins now and stays beyond the time of the promise or not.
+    /// Of a node that has enough free: whether it has enough left for a job that begins now and stays beyond the time of the promise or not.
     #[inline]
     fn is_free(&self, seat: &Seat, node: NodeId, stays: bool) -> bool {
         let Notes { taken, .. } = &*self.notes;
-        taken.left(node, self.seating.free(node)).has(&seat.each)
+        (taken.is_empty() || taken.left(node, self.seating.free(node)).has(&seat.each))
             && (!stays || self.notes.may_stay(seat, node))
     }
 
@@ -223,7 +252,9 @@ impl Places {
         if let Some(feeds) = &mut self.feeds {
             feeds.take(now, &Claim::of(point), &nodes);
         }
-        let Notes { taken, kept, .. } = &mut *self.notes;
+        let Notes { taken, kept, kept_nodes, by_width, .. } = &mut *self.notes;
+        let claims = Claims { seating: &self.seating, taken, kept, kept_nodes };
+        by_width.take(claims, &nodes, seat.each.processors, stays);
         taken.add(now + point.time, job, &seat.each, &nodes);
         if stays {
             for node in &nodes {
@@ -295,30 +326,54 @@ impl Places {
     pub(super) fn promise(&mut self, view: &View<'_>, at: Instant, point: &OperatingPoint) {
         self.note_refusals();
         let Some((job, seat)) = self.asked.job else { return };
-        let Notes { taken, kept, foreseen, promises, .. } = &mut *self.notes;
+        self.notes.lift();
+        let Notes { taken, kept, kept_nodes, foreseen, promises, .. } = &mut *self.notes;
         let claim = Claim::of(point);
         let mut takes = self.feeds.as_ref().map(|feeds| feeds.takes(at, &claim, seat.nodes));
-        let mut nodes = SeatNodes::new();
-        kept.clear();
         *promises += 1;
         view.ledger.seats_at(job, taken, at, foreseen, |node, left| {
             let is_fed = takes.as_mut().is_none_or(|takes| takes.takes(node));
             if is_fed {
                 kept.set(node, left.without(&seat.each).unwrap_or_default());
-                nodes.push(node);
+                kept_nodes.push(node);
             }
             is_fed
         });
         drop(takes);
         if let Some(feeds) = &mut self.feeds {
-            feeds.promise(at, &claim, &nodes);
+            feeds.promise(at, &claim, kept_nodes);
         }
+        self.notes.keep(&self.seating, Some(seat.kind));
     }
 
     /// No node is promised to anybody.
     pub(super) fn promise_nothing(&mut self) {
         self.note_refusals();
-        self.notes.kept.clear();
+        self.notes.lift();
         self.notes.promises += 1;
+        self.notes.keep(&self.seating, None);
+    }
+
+    /// Begins to look at those behind the head who ask for nodes that came free, or at all of them; says whether it can.
+    #[inline(never)]
+    pub(super) fn look(&mut self, view: &View<'_>, head: JobId, all: bool, fit: &Fit) -> bool {
+        let Notes { taken, kept, kept_nodes, by_width, .. } = &mut *self.notes;
+        let claims = Claims { seating: &self.seating, taken, kept, kept_nodes };
+        by_width.look(view, claims, head, all, fit);
+        view.queue.widths().is_some()
+    }
+
+    /// The next of them, in the order of the queue.
+    #[inline(never)]
+    pub(super) fn next(&mut self, view: &View<'_>, fit: &Fit) -> Option<JobId> {
+        let Notes { taken, kept, kept_nodes, by_width, .. } = &mut *self.notes;
+        let claims = Claims { seating: &self.seating, taken, kept, kept_nodes };
+        by_width.next(view, claims, fit)
+    }
+
+    /// Whether two jobs are on nodes of different kinds.
+    pub(super) fn are_apart(&self, one: JobId, other: JobId) -> bool {
+        let kind = |job: JobId| self.seating.seat(job).map(|seat| seat.kind);
+        kind(one) != kind(other)
     }
 }
