@@ -24,6 +24,7 @@ use crate::patience::{PATIENCE, wait_for, wait_or, wait_until};
 mod accounting;
 mod admit;
 mod daemon;
+mod fidelity;
 
 /// Somebody who is not root.
 const NOBODY: (u32, u32) = (65_534, 65_534);
