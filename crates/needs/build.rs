@@ -10,7 +10,7 @@ mod table;
 const SYSTEM: [&str; 4] = ["/usr/local/bin", "/usr/bin", "/usr/sbin", "/sbin"];
 
 /// What the answers depend on, besides the folders of programs.
-const VARIABLES: [&str; 14] = [
+const VARIABLES: [&str; 15] = [
     "BUSBAR_AXE",
     "BUSBAR_CHROMIUM",
     "BUSBAR_LAB_ACCOUNTING",
@@ -18,6 +18,7 @@ const VARIABLES: [&str; 14] = [
     "BUSBAR_SCHEMATHESIS",
     "BUSBAR_SLURM_ANSWERS",
     "BUSBAR_SLURM_PROGRAMS",
+    "BUSBAR_SLURM_FIDELITY",
     "BUSBAR_SLURM_TRIAL",
     "BUSBAR_TRACES",
     "HOME",
@@ -58,6 +59,7 @@ fn is_there(name: &str) -> bool {
             let folder = std::env::var("OUT_DIR").expect("cargo names a folder");
             is_root() && can("unshare", &["--mount", "mount", "-t", "tmpfs", "none", &folder])
         }
+        "fidelity" => std::env::var_os("BUSBAR_SLURM_FIDELITY").is_some_and(|run| !run.is_empty()),
         // Who is not root can be root in a network of their own.
         "network" if is_root() => can("unshare", &["--net", "ip", "link"]),
         "network" => can("unshare", &["--net", "--map-root-user", "ip", "link"]),

@@ -24,6 +24,7 @@ use crate::patience::{PATIENCE, wait_for, wait_or, wait_until};
 mod accounting;
 mod admit;
 mod daemon;
+mod fidelity;
 mod shared;
 
 /// Somebody who is not root.

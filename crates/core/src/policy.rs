@@ -70,6 +70,8 @@ pub use external::ExternalSpec;
 pub use fcfs::Fcfs;
 pub use field::{Draws, Field, OnKinds, Unfit};
 pub use kind::{BuildContext, Parameter, PolicyError, PolicyKind};
+#[doc(hidden)]
+pub use order::{Held, Multifactor};
 pub use order::{Order, OrderSpec, OrderedBy, Predict, Submission};
 #[doc(hidden)]
 pub use parm::{Parm, ParmSpec};
@@ -125,6 +127,12 @@ pub trait Policy {
     /// [was told](BuildContext::keeps_standings) to keep them.
     fn standings(&mut self) -> Vec<(JobId, Standing)> {
         Vec::new()
+    }
+
+    /// Its order by priority, if it has one: who lives longer than a policy keeps what users have used.
+    #[doc(hidden)]
+    fn by_priority(&mut self) -> Option<&mut Multifactor> {
+        None
     }
 
     /// A waiting job is about to be withdrawn, which happens live alone. Says whether the policy can go

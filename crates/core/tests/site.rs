@@ -143,7 +143,7 @@ fn names_are_those_of_the_log() {
     std::fs::write(&path, text).unwrap();
     let queues = [(1, "low".to_owned()), (2, "high".to_owned())];
     let partitions = [(1, "gpu".to_owned()), (2, "debug".to_owned())];
-    let log = LogNames { queues: &queues, partitions: &partitions };
+    let log = LogNames { queues: &queues, partitions: &partitions, ..LogNames::default() };
     let site = SiteFile::read(&path).unwrap();
     let priorities = site.priorities(log, &RunDates::unknown()).unwrap();
     let mut shares = priorities.fair_share();

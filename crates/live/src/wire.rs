@@ -41,7 +41,7 @@ mod version;
 
 pub use forecast::{BudgetChange, Forecast, ForecastLine, ForecastRequest};
 pub use history::HistoryLine;
-pub use jobs::{Answer, ArrayDetails, JobDetails, JobLine, Private, State};
+pub use jobs::{Answer, ArrayDetails, JobDetails, JobLine, Priority, Private, State};
 pub use message::{Answers, ClientGone, Message, ReplyTo, Waiting, answers};
 pub use object::Object;
 pub use power::{FeedPower, LimitFrom, MeasuredPower, NodeLine, PowerFrom, PowerState};

@@ -7,6 +7,7 @@ pub(crate) const NEEDS: &[(&str, &str)] = &[
     ("cgroups", "root, control groups of the second version that can be marked, and no systemd"),
     ("chromium", "Chromium, in the path or in BUSBAR_CHROMIUM"),
     ("curl", "curl"),
+    ("fidelity", "BUSBAR_SLURM_FIDELITY=RUN, which asks for forty minutes on a lab of 64 nodes"),
     ("logs", "logs of the Parallel Workloads Archive in the folder BUSBAR_TRACES"),
     ("lua", "an interpreter of Lua"),
     ("mounts", "root that may mount a small disk, by unshare"),

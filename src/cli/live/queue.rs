@@ -1,5 +1,6 @@
 //! `busbar queue`: the jobs that wait or run.
 
+use std::cmp::Reverse;
 use std::io::{IsTerminal, stdout};
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::cli::print;
 use crate::live::job::Element;
-use crate::live::wire::{JobLine, Reply, Request, State};
+use crate::live::wire::{JobLine, Priority, Reply, Request, State};
 use crate::report::{Side, human_power};
 
 /// The number of waiting jobs shown on a terminal.
@@ -23,6 +24,7 @@ const WAITING_SHOWN: usize = 50;
 #[command(after_help = "Examples:
   busbar queue
   busbar queue -u ada --watch
+  busbar queue --long
   busbar queue --json")]
 pub(in crate::cli) struct Arguments {
     /// Only jobs of this user, by name or number
@@ -32,6 +34,10 @@ pub(in crate::cli) struct Arguments {
     /// Show all waiting jobs; on a terminal the default is the first 50
     #[arg(long)]
     all: bool,
+
+    /// Show what gives waiting jobs their priorities, the highest first, where the policy has order=multifactor
+    #[arg(short, long)]
+    long: bool,
 
     /// Repeat every S seconds, even if the daemon is restarted
     #[arg(short, long, value_name = "S", num_args = 0..=1, default_missing_value = "2",
@@ -57,7 +63,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             // Clear the terminal.
             print("\u{1b}[H\u{1b}[2J")?;
         }
-        arguments.daemon.show(&jobs, |jobs| describe(jobs, &users, most, terminal_width()))?;
+        if arguments.long {
+            // Who runs keeps the place.
+            let points = |job: &JobLine| job.priority.as_ref().map(|priority| priority.all);
+            jobs.sort_by_key(|job| (is_waiting(job), Reverse(points(job))));
+        }
+        arguments.daemon.show(&jobs, |jobs| match arguments.long {
+            true => describe_long(jobs, &users, most, terminal_width()),
+            false => describe(jobs, &users, most, terminal_width()),
+        })?;
         match arguments.watch {
             Some(seconds) => sleep(Duration::from_secs(seconds)),
             None => return Ok(()),
@@ -70,6 +84,63 @@ fn describe(jobs: &[JobLine], users: &Users, most: Option<usize>, width: Option<
         true => "no jobs\n".to_owned(),
         false => table(jobs, users, most, width),
     }
+}
+
+/// The waiting jobs with their priorities, at most so many.
+fn describe_long(
+    jobs: &[JobLine],
+    users: &Users,
+    most: Option<usize>,
+    width: Option<usize>,
+) -> String {
+    const HEADINGS: [(&str, Side); 11] = [
+        ("JOB", Side::Right),
+        ("NAME", Side::Left),
+        ("USER", Side::Left),
+        ("STATE", Side::Left),
+        ("NODES", Side::Right),
+        ("PRIORITY", Side::Right),
+        ("AGE", Side::Right),
+        ("FAIR SHARE", Side::Right),
+        ("SIZE", Side::Right),
+        ("ASSOCIATION", Side::Right),
+        ("RESOURCES", Side::Right),
+    ];
+    let waiting: Vec<&JobLine> = jobs.iter().filter(|job| is_waiting(job)).collect();
+    if waiting.is_empty() {
+        return "no waiting jobs\n".to_owned();
+    }
+    let shown = waiting.len().min(most.unwrap_or(usize::MAX));
+    let row = |job: &&JobLine| {
+        let mut row = vec![
+            name(std::slice::from_ref(*job)),
+            words::name(job.name.as_deref()),
+            users.name(job.user),
+            words::state(job.state).to_owned(),
+            job.nodes.to_string(),
+        ];
+        let points = |thousandths: u64| format!("{:.1}", thousandths as f64 / 1000.0);
+        match &job.priority {
+            Some(Priority { all, age, fair_share, association, job_size, resources }) => {
+                let parts = [all, age, fair_share, job_size, association, resources];
+                row.extend(parts.map(|part| points(*part)));
+            }
+            None => row.extend(std::iter::repeat_n("-".to_owned(), 6)),
+        }
+        row
+    };
+    let mut text = fitted(&HEADINGS, waiting[..shown].iter().map(row).collect(), width);
+    if waiting.iter().all(|job| job.priority.is_none()) {
+        text += "jobs have no priorities: the policy has no order=multifactor\n";
+    }
+    if shown < waiting.len() {
+        text += &format!("{} more jobs wait; --all shows them\n", waiting.len() - shown);
+    }
+    text
+}
+
+fn is_waiting(job: &JobLine) -> bool {
+    matches!(job.state, State::Waiting | State::Blocked | State::Held)
 }
 
 /// A table of jobs, with at most `most` waiting ones. Elements of an array that wait for the same
@@ -95,8 +166,6 @@ pub(super) fn table(
     if has_handles {
         headings.insert(1, ("SLURM", Side::Right));
     }
-    let is_waiting =
-        |job: &JobLine| matches!(job.state, State::Waiting | State::Blocked | State::Held);
     let mut room = most.unwrap_or(usize::MAX);
     let (mut rows, mut left_out) = (Vec::new(), 0);
     let are_alike = |one: &JobLine, other: &JobLine| {

@@ -147,6 +147,7 @@ fn running() -> JobLine {
         time: Span::from_secs(3600),
         array: None,
         handle: None,
+        priority: None,
     }
 }
 
@@ -169,6 +170,7 @@ fn waiting() -> JobLine {
         time: Span::from_secs(90_000),
         array: None,
         handle: None,
+        priority: None,
     }
 }
 

@@ -1,20 +1,24 @@
 //! A whole daemon, loop, file and all, with a clock that is moved by hand and jobs that are simulated.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use busbar::budget::Budget;
 use busbar::live::control::active_budget::ActiveBudget;
 use busbar::live::control::clock::{Clock, Hand};
 use busbar::live::control::daemon::{Daemon, DaemonError, LoopOptions};
+use busbar::live::control::decider::Site;
 use busbar::live::control::schedule::{Schedule, ScheduleSpec};
 use busbar::live::control::setup::Setup;
 use busbar::live::engine::{AtOnce, EmulatedPower, Engine, USUAL_DEADLINE};
 use busbar::live::engines::replay::{Naming, Real, Replay};
-use busbar::live::job::{Program, Requester};
+use busbar::live::job::{Owner, Program, Requester};
 use busbar::live::store::{Query, Store};
 use busbar::live::wire::{ClientGone, Message, Reply, Request, answers};
+use busbar::machine::Machine;
 use busbar::policy::PolicySpec;
+use busbar::priority::SiteFile;
 use busbar::units::{Instant, JobId, Span};
+use busbar::world::Repertoire;
 use jiff::tz::TimeZone;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
@@ -59,7 +63,7 @@ enum Deaths {
 }
 
 /// A machine on which one daemon after another works.
-struct Machine<'a> {
+struct Served<'a> {
     setup: &'a Setup,
     schedule: Schedule,
     folder: &'a TempDir,
@@ -68,7 +72,7 @@ struct Machine<'a> {
     now: Instant,
 }
 
-impl Machine<'_> {
+impl Served<'_> {
     fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }
@@ -142,7 +146,7 @@ impl Machine<'_> {
                 let request = Request::Submit(Box::new(job.submission(program())));
                 requests.push(Message {
                     request,
-                    peer: Requester::Full(ALICE),
+                    peer: Requester::Full(job.by.unwrap_or(ALICE)),
                     reply,
                     gone: ClientGone::default(),
                 });
@@ -180,6 +184,48 @@ fn program() -> Program {
     }
 }
 
+/// Each job by one of four users, one of whom is in two accounts, and one of whom the site does not know.
+fn spread_over_users(planned: Vec<Planned>) -> Vec<Planned> {
+    let by = |(place, mut job): (usize, Planned)| {
+        let user = 1000 + [0, 1, 0, 2, 1, 3, 0][place % 7];
+        job.by = Some(Owner { user, group: user });
+        job.request.account = (place % 3 > 0).then(|| ["physics", "biology"][place % 2].to_owned());
+        job
+    };
+    planned.into_iter().enumerate().map(by).collect()
+}
+
+/// A site with shares, where what was used soon counts less.
+fn site() -> Site {
+    let text = "priority = { calc_period = '10min', half_life = '2h', max_age = '1d', weights = { age = 4000 } }\n\
+                account = [{ name = 'physics', shares = 3 }, { name = 'biology' }]\n\
+                user = [{ name = '1000', account = 'physics', usage = 3600 }, { name = '1000', account = 'biology' },\n\
+                        { name = '1001', account = 'biology', shares = 2 }, { name = '1002', account = 'physics' }]\n";
+    let file = SiteFile::from_text(Path::new("site.toml"), text.to_owned()).unwrap();
+    Site::of(file, |name| name.parse().ok()).unwrap()
+}
+
+/// Users with shares: who has used less comes first, as in the simulation, also if the daemon dies at any time. What was used
+/// follows from the jobs that are over.
+#[test]
+fn what_users_have_used_outlives_the_daemon() {
+    let plain = Machine::of_processors(16).unwrap();
+    let mut orders = Vec::new();
+    for policy in ["easy(order=fcfs)", "easy(order=multifactor)", "pb-guided(order=multifactor)"] {
+        let policy: PolicySpec = policy.parse().unwrap();
+        let setup = Setup::new(&plain, Repertoire::of(&[]), policy.clone()).unwrap();
+        let setup = Setup { decider: setup.decider.at_site(site()), ..setup };
+        let deaths = if policy.name() == "easy" { Deaths::Anytime } else { Deaths::AtEvents };
+        for seed in seeds() {
+            let (told, _) = assert_replays(&setup, &[(0, 70)], Deaths::Never, seed);
+            let (_, daemons) = assert_replays(&setup, &[(0, 70)], deaths, seed);
+            assert!(daemons > 10, "{policy}: {daemons} daemons");
+            orders.push(told.order());
+        }
+    }
+    assert!(orders[0] != orders[orders.len() / 3], "shares make a difference");
+}
+
 /// Asserts that daemons decide as the simulator does.
 fn assert_replays(setup: &Setup, shares: Shares<'_>, deaths: Deaths, seed: u64) -> (Told, usize) {
     assert_replays_in(MINUTES, setup, shares, deaths, seed)
@@ -195,7 +241,7 @@ fn assert_replays_in(
     // What is written need not outlive the machine; in memory it is written faster.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let (schedule, budget) = schedule(&folder, setup, shares);
-    let planned = jobs(setup, 200, times, seed);
+    let planned = spread_over_users(jobs(setup, 200, times, seed));
     let known = workload(&planned, ALICE, setup);
     let truth = truth(setup, known.jobs());
     let expected = simulated(setup, &budget, &known, truth.as_ref());
@@ -208,8 +254,7 @@ fn assert_replays_in(
     let naming = if names_nodes { Naming::Named } else { Naming::Counted };
     let engine = Replay::new(truth, naming, (0..).zip(known.jobs()).map(real));
     let (_, hand) = Clock::by_hand();
-    let mut machine =
-        Machine { setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
+    let mut machine = Served { setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
     let daemons = machine.run(&planned, deaths, &mut Pcg64Dxsm::seed_from_u64(seed));
     let store = Store::open(&machine.state()).unwrap();
     let all = Query { limit: u32::MAX, ..Query::default() };
@@ -282,7 +327,7 @@ fn an_engine_that_cannot_switch_nodes_is_not_told_to() {
     let engine = Replay::new(truth(&setup, &[]), Naming::Counted, []);
     let (_, hand) = Clock::by_hand();
     let machine =
-        Machine { setup: &setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
+        Served { setup: &setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
     let refused = machine.begin(AtOnce::boxed(machine.engine.clone())).err().unwrap();
     assert!(refused.to_string().contains("switch_off: this engine cannot switch"), "{refused}");
 }
@@ -320,7 +365,7 @@ fn who_comes_with_a_lower_limit_meets_it() {
     let engine = Replay::new(truth(&setup, &[]), Naming::Counted, []);
     let (_, hand) = Clock::by_hand();
     let mut machine =
-        Machine { setup: &setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
+        Served { setup: &setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
     let mut daemon = machine.daemon();
     daemon.cycle(Vec::new()).unwrap();
     machine.go_to(Instant::from_secs(3600));

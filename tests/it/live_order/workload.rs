@@ -14,6 +14,8 @@ pub(crate) const ALICE: Owner = Owner { user: 1000, group: 1000 };
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) submit: Instant,
+    /// Who submits it, if not the one user that most workloads have.
+    pub(crate) by: Option<Owner>,
     pub(crate) request: JobRequest,
     /// How long it runs on the nodes it asks for, unthrottled.
     pub(crate) run_time: Span,
@@ -26,10 +28,10 @@ impl Planned {
 
     /// The job as a policy of this setup sees it.
     pub(crate) fn job(&self, number: u64, owner: Owner, setup: &Setup) -> Job {
-        let Planned { submit, request, .. } = self.clone();
+        let Planned { submit, request, by, .. } = self.clone();
         let entry = Entry {
             number,
-            owner,
+            owner: by.unwrap_or(owner),
             request,
             submit,
             attempts: 0,
@@ -88,7 +90,7 @@ pub(crate) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             held: false,
             account: None,
         };
-        Planned { submit, request, run_time }
+        Planned { submit, by: None, request, run_time }
     };
     (0..count).map(job).collect()
 }

@@ -18,8 +18,8 @@ use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
 use crate::policy::order::{self, Aged, History, Keyed};
 use crate::policy::{
-    BuildContext, Decision, Order, OrderSpec, OrderedBy, PastJob, Policy, Predictions, Submission,
-    View,
+    BuildContext, Decision, Multifactor, Order, OrderSpec, OrderedBy, PastJob, Policy, Predictions,
+    Submission, View,
 };
 use crate::priority::Standing;
 use crate::queue::Fit;
@@ -803,6 +803,10 @@ where
 
     fn predictions(&self) -> Option<Predictions> {
         self.order.predictions()
+    }
+
+    fn by_priority(&mut self) -> Option<&mut Multifactor> {
+        self.order.by_priority()
     }
 
     fn standings(&mut self) -> Vec<(JobId, Standing)> {

@@ -27,7 +27,7 @@ mod multifactor;
 pub use aged::Aged;
 pub use cost::{Ageing, Cost};
 pub use history::{History, Predict};
-pub(super) use multifactor::Multifactor;
+pub use multifactor::{Held, Multifactor};
 
 /// The order in which jobs are looked at.
 pub trait Order {
@@ -86,6 +86,12 @@ pub trait Order {
 
     /// How far off its predictions were so far; see [`Policy::predictions`](super::Policy::predictions).
     fn predictions(&self) -> Option<Predictions> {
+        None
+    }
+
+    /// Itself, if it is the order by priority; see [`Policy::by_priority`](super::Policy::by_priority).
+    #[doc(hidden)]
+    fn by_priority(&mut self) -> Option<&mut Multifactor> {
         None
     }
 

@@ -129,7 +129,10 @@ impl SharedWorld {
         }
         let priorities = rules.site.as_ref().map(|site| {
             let (queues, partitions) = (workload.queue_names(), workload.partition_names());
-            site.priorities(LogNames { queues, partitions }, &workload.dates())
+            site.priorities(
+                LogNames { queues, partitions, ..LogNames::default() },
+                &workload.dates(),
+            )
         });
         let priorities = priorities.transpose().map_err(|why| Unsuited::Site(why.to_string()))?;
         let priorities = priorities.map(Arc::new);

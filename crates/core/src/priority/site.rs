@@ -247,6 +247,10 @@ struct Named {
 /// The names that a log has itself, by their numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogNames<'a> {
+    /// Of users.
+    pub users: &'a [(u32, String)],
+    /// Of accounts.
+    pub accounts: &'a [(u32, String)],
     /// Of queues, which are qualities of service.
     pub queues: &'a [(u32, String)],
     /// Of partitions.
@@ -537,6 +541,16 @@ impl SiteFile {
         })
     }
 
+    /// The names of its users, some of them more than once.
+    pub fn users(&self) -> impl Iterator<Item = &str> {
+        self.users.iter().map(|user| user.0.name.as_str())
+    }
+
+    /// The names of the accounts that have users, some of them more than once.
+    pub fn accounts(&self) -> impl Iterator<Item = &str> {
+        self.users.iter().filter_map(|user| user.1.as_deref())
+    }
+
     /// The number of a name in a log.
     fn number(&self, kind: &str, name: &str, in_log: &[(u32, String)]) -> Option<u32> {
         let mut listed = self.names.iter().filter(|named| named.kind == kind);
@@ -568,9 +582,10 @@ impl SiteFile {
             let points =
                 Points::part(weights.association, user.priority.into(), highest.max(1).into());
             of_associations.insert(*association, points);
-            let Some(number) = self.number("user", &user.name, &[]) else { continue };
+            let Some(number) = self.number("user", &user.name, log.users) else { continue };
             let user = NonZeroU32::new(number).map(UserId);
-            let account = account.as_ref().and_then(|name| self.number("group", name, &[]));
+            let account =
+                account.as_ref().and_then(|name| self.number("group", name, log.accounts));
             let account = account.and_then(NonZeroU32::new).map(GroupId);
             if account.is_some() {
                 users.insert((account, user), *association);

@@ -12,7 +12,7 @@ use crate::job::{End, EndReason, Entry, EventKind, JobOutcome, Phase, Program};
 use crate::store::WallTimes;
 use crate::wire::finished::FinishedJob;
 use crate::wire::{
-    FeedPower, JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Private, State,
+    FeedPower, JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Priority, Private, State,
 };
 use busbar_core::budget::Budget;
 use busbar_core::machine::Feed;
@@ -26,9 +26,13 @@ const REASON_FOR_OTHERS: &str = "shown to its owner only";
 
 impl Controller {
     /// The jobs that wait or run, as a viewer may see them.
-    pub(crate) fn queue(&self, viewer: Viewer, now: Instant, wall: Wall<'_>) -> Vec<JobLine> {
+    pub(crate) fn queue(&mut self, viewer: Viewer, now: Instant, wall: Wall<'_>) -> Vec<JobLine> {
         let line = |entry: &Entry| line_for(viewer, self.line(entry, now, wall), entry);
-        self.jobs().values().map(line).collect()
+        let mut lines: Vec<JobLine> = self.jobs().values().map(line).collect();
+        for line in &mut lines {
+            line.priority = self.scheduler_mut().standing(line.job, now).as_ref().map(Priority::of);
+        }
+        lines
     }
 
     /// The line of a job in a list.
@@ -181,6 +185,7 @@ pub(crate) fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
         time: entry.request.time,
         array: entry.array,
         handle: entry.handle.clone(),
+        priority: None,
     };
     match &entry.phase {
         Phase::Waiting => (),

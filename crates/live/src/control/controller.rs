@@ -20,7 +20,7 @@ use crate::store::Saved;
 use busbar_core::budget::Budget;
 use busbar_core::dispatch::Rejection;
 use busbar_core::ledger::SwitchState;
-use busbar_core::policy::{DropReason, PastJob};
+use busbar_core::policy::{DropReason, Held, PastJob};
 use busbar_core::switching::Switcher;
 use busbar_core::units::{Instant, Span, Watts};
 
@@ -95,6 +95,8 @@ pub struct Controller {
     /// The last jobs that ended, for policies that learn from them.
     past: VecDeque<PastJob>,
     scheduler: Scheduler,
+    /// Whether the policy knows what users have used, or it does not matter.
+    knows_use: bool,
     /// The scheduler no longer matches the jobs.
     must_rebuild: bool,
     /// Something happened since the policy was last asked.
@@ -179,6 +181,7 @@ impl Controller {
             failures: BTreeMap::new(),
             past,
             scheduler,
+            knows_use: false,
             must_rebuild: true,
             must_ask: true,
             put_off: None,
@@ -204,6 +207,7 @@ impl Controller {
         let mut scheduler = Scheduler::new(&self.setup, self.setup.handed_out(&self.budget), now);
         scheduler.recall(self.past.make_contiguous());
         scheduler.remember_wait(self.scheduler.waited());
+        self.knows_use &= scheduler.go_on_from(&mut self.scheduler);
         self.arrays = Arrays::of(self.jobs.values());
         self.dependents.clear();
         self.stuck.clear();
@@ -248,6 +252,19 @@ impl Controller {
         self.must_rebuild = false;
         self.must_ask = true;
         Ok(())
+    }
+
+    /// Whether the policy has to be told what users have used.
+    pub(crate) fn wants_use(&mut self) -> bool {
+        !self.knows_use && self.scheduler.keeps_use()
+    }
+
+    /// Tells the policy what users have used: with jobs that are over, and with those that run.
+    pub(crate) fn recall_use(&mut self, now: Instant, over: &[Entry]) {
+        let all = over.iter().chain(self.jobs.values());
+        let held: Vec<Held> = all.filter_map(|entry| self.setup.held(entry, now)).collect();
+        self.scheduler.has_held(&held);
+        self.knows_use = true;
     }
 
     /// Queues a job if it may start; otherwise notes what it waits for.
@@ -306,6 +323,8 @@ impl Controller {
         budget: Budget,
         now: Instant,
     ) -> Result<(), ControllerError> {
+        let site = setup.decider.site().or_before(self.setup.decider.site());
+        let setup = Setup { decider: setup.decider.clone().at_site(site), ..setup };
         let before = (
             std::mem::replace(&mut self.setup, setup),
             std::mem::replace(&mut self.budget, budget),
@@ -497,6 +516,11 @@ impl Controller {
         &self.jobs
     }
 
+    pub(super) fn scheduler_mut(&mut self) -> &mut Scheduler {
+        &mut self.scheduler
+    }
+
+    /// The jobs as the policy sees them.
     pub(super) fn scheduler(&self) -> &Scheduler {
         &self.scheduler
     }

@@ -197,11 +197,20 @@ impl Daemon {
             unwritten_since: None,
             is_gone: false,
         };
+        daemon.recall_use(now)?;
         daemon.controller.began(now);
         daemon.find_jobs(now, done);
         daemon.find_nodes(now);
         daemon.controller.resend_settings();
         Ok(daemon)
+    }
+
+    /// Tells a policy with shares what users have used. All of it follows from the jobs that are kept.
+    fn recall_use(&mut self, now: Instant) -> Result<(), StoreError> {
+        if self.controller.wants_use() {
+            self.controller.recall_use(now, &self.store.all_finished()?);
+        }
+        Ok(())
     }
 
     /// Asks the engine about the jobs that were running.
@@ -462,6 +471,7 @@ impl Daemon {
         let budget = self.budget.budget(&self.clock);
         self.controller = Controller::new(setup, budget, saved, now)?;
         self.controller.let_engine_choose(self.engine.chooses_nodes());
+        self.recall_use(now)?;
         self.pipeline.clear();
         self.find_jobs(now, done);
         self.find_nodes(now);
@@ -481,6 +491,7 @@ impl Daemon {
             let mut active = self.budget.with(schedule, &setup.machine);
             let budget = active.budget(&self.clock);
             self.controller.set_up(setup, budget, now).map_err(|error| error.to_string())?;
+            self.recall_use(now).map_err(|error| error.to_string())?;
             self.budget = active;
             Ok(())
         });

@@ -1,13 +1,17 @@
 //! A policy together with what it believes about applications.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use busbar_core::calendar::RunDates;
 use busbar_core::freedom::Freedoms;
+use busbar_core::job::{GroupId, UserId};
 use busbar_core::machine::Machine;
 use busbar_core::model::Model;
 use busbar_core::policy::{
     Believe, BuildContext, Contender, Field, Policy, PolicyError, PolicySpec, Unfit,
 };
+use busbar_core::priority::{LogNames, Priorities, SiteError, SiteFile};
 use busbar_core::world::{Repertoire, Unsuited};
 
 /// A policy on a machine, with its beliefs about applications, which are worked out once.
@@ -21,6 +25,53 @@ pub struct Decider {
     applications: Arc<[String]>,
     /// Whether the site has described its applications.
     is_described: bool,
+    /// Who has which share, where the site says it.
+    site: Site,
+}
+
+/// Who has which share of the machine, and what puts jobs before others.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    /// What it is made of, where the site says anything.
+    file: Option<Arc<SiteFile>>,
+    priorities: Arc<Priorities>,
+    /// The accounts that it names, in the order of their numbers.
+    accounts: Arc<[String]>,
+}
+
+impl Site {
+    /// A site's file, where users have these numbers.
+    pub fn of(file: SiteFile, user: impl Fn(&str) -> Option<u32>) -> Result<Self, SiteError> {
+        let mut accounts: Vec<String> = file.accounts().map(str::to_owned).collect();
+        accounts.sort_unstable();
+        accounts.dedup();
+        let users: Vec<(u32, String)> = file
+            .users()
+            .filter_map(|name| Some((user_id(user(name)?)?.0.get(), name.to_owned())))
+            .collect();
+        let numbered: Vec<(u32, String)> = (1..).zip(accounts.iter().cloned()).collect();
+        let names = LogNames { users: &users, accounts: &numbered, ..LogNames::default() };
+        // The daemon's clock has no dates.
+        let priorities = file.priorities(names, &RunDates::unknown())?;
+        let priorities = Arc::new(priorities);
+        Ok(Site { file: Some(Arc::new(file)), priorities, accounts: accounts.into() })
+    }
+
+    /// The one that was there before, if it says the same: what was used goes on.
+    pub(crate) fn or_before(&self, before: &Site) -> Site {
+        if self.file == before.file { before.clone() } else { self.clone() }
+    }
+
+    /// The number of an account that the site's file names.
+    pub(crate) fn account(&self, name: &str) -> Option<GroupId> {
+        let place = self.accounts.iter().position(|account| account == name)?;
+        NonZeroU32::new(place as u32 + 1).map(GroupId)
+    }
+}
+
+/// The user that policies know for a user of this system. Policies count from 1.
+pub(crate) fn user_id(user: u32) -> Option<UserId> {
+    NonZeroU32::new(user.saturating_add(1)).map(UserId)
 }
 
 /// Why a policy cannot be used on a machine with these applications.
@@ -68,12 +119,24 @@ impl Decider {
             is_described: machine.variation.is_some()
                 || matches!(repertoire, Repertoire::Profiled(_)),
             repertoire,
+            site: Site::default(),
         })
+    }
+
+    /// The same for a site with shares.
+    pub fn at_site(self, site: Site) -> Self {
+        Decider { site, ..self }
     }
 
     /// Another policy on the same machine.
     pub(crate) fn with(&self, machine: &Machine, spec: PolicySpec) -> Result<Self, DeciderError> {
-        Decider::new(machine, self.repertoire.clone(), spec)
+        let decider = Decider::new(machine, self.repertoire.clone(), spec)?;
+        Ok(decider.at_site(self.site.clone()))
+    }
+
+    /// Who has which share.
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
     }
 
     /// The applications that jobs may run.
@@ -90,7 +153,8 @@ impl Decider {
     pub fn policy(&self) -> Box<dyn Policy> {
         let freedoms = Some(self.spec.wants() & Freedoms::USUAL);
         let machine = Some(&self.machine);
-        self.spec.build(&BuildContext { machine, freedoms, ..BuildContext::default() })
+        let priorities = Some(&self.site.priorities);
+        self.spec.build(&BuildContext { machine, freedoms, priorities, ..BuildContext::default() })
     }
 
     /// A new model of jobs, which does not know any job yet.

@@ -16,7 +16,8 @@ use busbar_core::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use busbar_core::job::Job;
 use busbar_core::ledger::{BelowFeed, Ledger, SwitchState, Violation};
 use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint};
-use busbar_core::policy::{Adopted, Decision, PastJob, Policy, Predictions};
+use busbar_core::policy::{Adopted, Decision, Held, PastJob, Policy, Predictions};
+use busbar_core::priority::Standing;
 use busbar_core::switching::{Directions, Switcher};
 use busbar_core::units::{Instant, JobId, NodeId, Span, Watts};
 
@@ -64,6 +65,35 @@ impl Scheduler {
     /// Tells the policy of jobs that ended before it was made.
     pub(super) fn recall(&mut self, past: &[PastJob]) {
         self.policy.recall(past);
+    }
+
+    /// Enters what jobs held before there was a scheduler.
+    pub(super) fn has_held(&mut self, past: &[Held]) {
+        let now = self.ledger().now();
+        if let Some(order) = self.policy.by_priority() {
+            order.has_held(past, now);
+        }
+    }
+
+    /// Whether it matters what jobs held.
+    pub(super) fn keeps_use(&mut self) -> bool {
+        self.policy.by_priority().is_some()
+    }
+
+    /// Goes on with what users have used by another scheduler. Says whether that is all that matters.
+    pub(super) fn go_on_from(&mut self, before: &mut Scheduler) -> bool {
+        let now = self.ledger().now();
+        match (self.policy.by_priority(), before.policy.by_priority()) {
+            (Some(order), Some(before)) => order.go_on_from(before, now),
+            (order, _) => order.is_none(),
+        }
+    }
+
+    /// The priority of a waiting job, by what gives it, if the policy has such an order.
+    pub(super) fn standing(&mut self, number: u64, now: Instant) -> Option<Standing> {
+        let id = *self.ids.get(&number)?;
+        let nodes = self.ledger().total_nodes();
+        self.policy.by_priority().map(|order| order.standing(&self.jobs[id.index()], now, nodes))
     }
 
     /// When a job had to wait last.

@@ -9,17 +9,17 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 
-use super::decider::{Decider, DeciderError};
+use super::decider::{Decider, DeciderError, user_id};
 use crate::job::{Entry, JobRequest, Owner, Phase, Requester};
 use crate::wire::{Refusal, RefusalKind};
 use busbar_core::budget::Budget;
-use busbar_core::job::{ApplicationId, Job, NodeRange, Terms, UserId};
+use busbar_core::job::{ApplicationId, Job, NodeRange, Terms};
 use busbar_core::machine::Machine;
-use busbar_core::policy::{PastJob, PolicySpec};
+use busbar_core::policy::{Held, PastJob, PolicySpec};
 use busbar_core::spelling::closest;
 use busbar_core::switching::SwitchOff;
 use busbar_core::tuning::USUAL_JOBS;
-use busbar_core::units::Span;
+use busbar_core::units::{Instant, Span};
 use busbar_core::world::Repertoire;
 
 /// The machine, the policy, and the site's rules.
@@ -169,7 +169,8 @@ impl Setup {
     pub fn on(&self, machine: &Machine) -> Result<Self, DeciderError> {
         let repertoire = self.decider.repertoire().clone();
         let other = Setup::new(machine, repertoire, self.decider.spec().clone())?;
-        Ok(Setup { machine: other.machine, decider: other.decider, ..self.clone() })
+        let decider = other.decider.at_site(self.decider.site().clone());
+        Ok(Setup { machine: other.machine, decider, ..self.clone() })
     }
 
     /// The same setup with another policy.
@@ -200,7 +201,12 @@ impl Setup {
         let processors = nodes.saturating_mul(self.machine.processors_per_node);
         Ok(Job {
             processors,
-            user: NonZeroU32::new(entry.owner.user.saturating_add(1)).map(UserId),
+            user: user_id(entry.owner.user),
+            group: entry
+                .request
+                .account
+                .as_deref()
+                .and_then(|name| self.decider.site().account(name)),
             application: self.application(application.as_deref())?,
             terms: Terms { tolerance, nodes: Some(range), ..Terms::default() },
             ..Job::new(entry.number, entry.submit, *nodes, *time)
@@ -214,6 +220,16 @@ impl Setup {
         let job = self.job(entry).ok()?;
         let Job { user, nodes, requested, submit, .. } = job;
         Some(PastJob { user, nodes, requested, run_time, submit, end })
+    }
+
+    /// What a job held until now, or until it was over.
+    pub(crate) fn held(&self, entry: &Entry, now: Instant) -> Option<Held> {
+        let (nodes, from, until) = match &entry.phase {
+            Phase::Waiting => (0, now, now),
+            Phase::Running(run) => (run.allotment.nodes.len(), run.start, now),
+            Phase::Over(outcome) => (outcome.nodes.len(), outcome.start?, outcome.end),
+        };
+        Some(Held { job: self.job(entry).ok()?, nodes: nodes as u32, from, until })
     }
 
     /// A substitute for a running job that the policy does not accept; it keeps what it has until

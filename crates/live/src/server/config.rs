@@ -53,6 +53,8 @@ pub struct Config {
     pub machine: String,
     /// The policy.
     pub policy: PolicySpec,
+    /// The site's file: who has which share.
+    pub site: Option<PathBuf>,
     /// The power budget.
     pub budget: ScheduleSpec,
     /// The profiles of applications: a database, or the name of a synthetic set.
@@ -475,6 +477,7 @@ impl Config {
             state,
             machine: around.processors.to_string(),
             policy: PolicySpec::default(),
+            site: None,
             budget: ScheduleSpec::Always(Allowance::Unlimited),
             profiles: None,
             period: Span::from_secs(1),

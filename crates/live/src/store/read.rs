@@ -37,6 +37,13 @@ impl Reader {
         Ok(finished)
     }
 
+    /// Reads all jobs that ran and are over, in the order of their submission.
+    pub(crate) fn all_finished(&self) -> Result<Vec<Entry>, StoreError> {
+        let which = "WHERE state = 'over' AND start_ms IS NOT NULL ORDER BY number";
+        let found = JOB.rows(&self.connection, which, (), |row| Ok(job(row)?.0));
+        found.map_err(|fault| fault.at(&self.path))
+    }
+
     /// Reads the state that a daemon starts from.
     pub fn load(&self) -> Result<Saved, StoreError> {
         load(&self.connection).map_err(|fault| fault.at(&self.path))

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::forms;
 use super::refusal::Refusal;
 use crate::job::{Element, End, EndReason, JobRequest, Owner};
+use busbar_core::priority::Standing;
 use busbar_core::units::{Joules, Span, Watts, json};
 
 /// The result for one of several jobs.
@@ -110,6 +111,43 @@ pub struct JobLine {
     /// How the engine knows the job, if it came through the engine: Slurm's number.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub handle: Option<String>,
+    /// The priority of a waiting job, where the policy has such an order.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub priority: Option<Priority>,
+}
+
+/// The priority of a job, by what gives it, in thousandths of points.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Priority {
+    /// All together.
+    pub all: u64,
+    /// For having waited.
+    pub age: u64,
+    /// For what its user has used.
+    pub fair_share: u64,
+    /// For its association.
+    pub association: u64,
+    /// For how much of the machine it asks for.
+    pub job_size: u64,
+    /// For processors and nodes, each by itself.
+    pub resources: u64,
+}
+
+impl Priority {
+    /// The parts of a priority that jobs of a daemon can have.
+    pub(crate) fn of(standing: &Standing) -> Self {
+        let Standing { age, fair_share, fixed } = standing;
+        let [all, ..] = standing.points();
+        Priority {
+            all: all.thousandths(),
+            age: age.thousandths(),
+            fair_share: fair_share.thousandths(),
+            association: fixed.association.thousandths(),
+            job_size: fixed.job_size.thousandths(),
+            resources: fixed.resources.thousandths(),
+        }
+    }
 }
 
 /// The elements of an array.

@@ -61,6 +61,7 @@ fn answers_come_back_to_the_last_digit() {
         time: Span::FOREVER,
         array: None,
         handle: None,
+        priority: None,
     };
     let private = Private {
         request: JobRequest {

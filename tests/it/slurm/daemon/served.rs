@@ -23,6 +23,7 @@ use crate::slurm::{Running, busbar, text};
 pub(super) fn jobs(count: u32, seed: u64) -> Vec<Planned> {
     let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
     let job = |_| Planned {
+        by: None,
         submit: units::Instant::ZERO,
         request: JobRequest {
             name: "wrap".to_owned(),

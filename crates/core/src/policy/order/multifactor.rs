@@ -24,9 +24,30 @@ use crate::priority::{Members, Points, Priorities, Standing, Totals};
 use crate::queue::{Fit, Lanes, Place};
 use crate::units::{Instant, JobId, Span};
 
+/// What a job held while the order was not there to see it; nothing if it begins and ends at once.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The job.
+    pub job: Job,
+    /// How many nodes it had.
+    pub nodes: u32,
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub until: Instant,
+}
+
+/// What happened to a job that held something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Ends,
+    Begins,
+    Arrives,
+}
+
 /// Waiting jobs by priority.
 #[derive(Clone)]
-pub(crate) struct Multifactor {
+pub struct Multifactor {
     priorities: Arc<Priorities>,
     /// The processors of the machine, where that is known.
     processors: Option<u32>,
@@ -122,6 +143,76 @@ impl Multifactor {
         Multifactor { standings: Some(Vec::new()), ..self }
     }
 
+    /// Enters what jobs held before this order was made, up to `now`, with those that wait and held nothing. What was held is
+    /// entered by whole periods from the start of the clock on, so that it does not matter how often somebody has begun anew.
+    pub fn has_held(&mut self, past: &[Held], now: Instant) {
+        self.shares.pass(Instant::ZERO);
+        let event = |place: usize| {
+            let Held { job, from, until, .. } = &past[place];
+            let (from, until) = ((*from).min(now), (*until).min(now));
+            let held = [(from, Event::Begins, place), (until, Event::Ends, place)];
+            let arrives = (job.submit.min(now), Event::Arrives, place);
+            held.into_iter().filter(move |_| from < until).chain([arrives])
+        };
+        let mut events: Vec<(Instant, Event, usize)> = (0..past.len()).flat_map(event).collect();
+        events.sort_unstable();
+        // Who came since the present period began has no factor yet.
+        let period = self.priorities.settings().decay.period.millis().max(1000);
+        let began = Instant::from_millis(now.millis() / period * period);
+        let since = events.partition_point(|event| event.0 < began);
+        for (of_this_period, events) in [(false, &events[..since]), (true, &events[since..])] {
+            if of_this_period {
+                self.shares.advance(began);
+            }
+            for &(at, event, place) in events {
+                self.shares.pass(at);
+                let Held { job, nodes, .. } = &past[place];
+                let association = self.members.association(&mut self.shares, job);
+                let thousandths = self.priorities.settings().billing.of(job, *nodes);
+                match event {
+                    Event::Begins => self.shares.begins(association, thousandths),
+                    Event::Ends => self.shares.ends(association, thousandths),
+                    Event::Arrives => (),
+                }
+            }
+        }
+        self.shares.pass(now);
+    }
+
+    /// Goes on with what users have used by another order, if it is of the same site. Whatever runs is to be adopted.
+    pub fn go_on_from(&mut self, before: &Multifactor, now: Instant) -> bool {
+        if !Arc::ptr_eq(&self.priorities, &before.priorities) {
+            return false;
+        }
+        (self.shares, self.members) = (before.shares.clone(), before.members.clone());
+        self.shares.pass(now);
+        for charge in before.charges.values() {
+            self.shares.ends(charge.association, charge.thousandths);
+        }
+        true
+    }
+
+    /// The priority that a waiting job has, by what gives it. Fair shares are those that the last decision was made by.
+    pub fn standing(&mut self, job: &Job, now: Instant, nodes: u32) -> Standing {
+        let association = self.members.association(&mut self.shares, job);
+        self.standing_of(association, job, now, nodes)
+    }
+
+    fn standing_of(
+        &self,
+        association: AssociationId,
+        job: &Job,
+        now: Instant,
+        nodes: u32,
+    ) -> Standing {
+        let totals = Totals { nodes, processors: self.processors.unwrap_or(nodes) };
+        Standing {
+            age: self.priorities.age(job.submit, now),
+            fair_share: Points(-self.offset(association)),
+            fixed: self.priorities.fixed(job, association, totals),
+        }
+    }
+
     /// What moves the lane of a user.
     fn offset(&self, association: AssociationId) -> i64 {
         let weight = self.priorities.settings().weights.fair_share;
@@ -165,19 +256,9 @@ impl Multifactor {
     /// A job starts that had waited.
     fn note_standing(&mut self, view: &View<'_>, id: JobId) {
         let Some(mut standings) = self.standings.take() else { return };
-        let job = view.job(id);
-        let association = self.members.association(&mut self.shares, job);
-        standings.push((id, self.standing(view, job, association)));
+        let standing = self.standing(view.job(id), view.now, view.ledger.total_nodes());
+        standings.push((id, standing));
         self.standings = Some(standings);
-    }
-
-    /// What a job has now.
-    fn standing(&self, view: &View<'_>, job: &Job, association: AssociationId) -> Standing {
-        Standing {
-            age: self.priorities.age(job.submit, view.now),
-            fair_share: Points(-self.offset(association)),
-            fixed: self.priorities.fixed(job, association, self.totals(view)),
-        }
     }
 
     /// Time has passed.
@@ -293,7 +374,8 @@ impl Order for Multifactor {
             return true;
         };
         let association = AssociationId::of(stand.lane);
-        let standing = self.standing(view, asked, association);
+        let nodes = view.ledger.total_nodes();
+        let standing = self.standing_of(association, asked, view.now, nodes);
         standing.points()[0] >= Points::whole(least.into())
     }
 
@@ -309,6 +391,10 @@ impl Order for Multifactor {
             self.note_standing(view, job);
         }
         self.charge(view, job, point.nodes);
+    }
+
+    fn by_priority(&mut self) -> Option<&mut Multifactor> {
+        Some(self)
     }
 
     fn standings(&mut self) -> Vec<(JobId, Standing)> {

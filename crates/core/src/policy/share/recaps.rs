@@ -17,7 +17,8 @@ use crate::freedom::Freedom;
 use crate::ledger::{Holding, Vacancy};
 use crate::model::OperatingPoint;
 use crate::policy::{
-    Ahead, Backfill, Chooser, Decision, Order, PastJob, Policy, Predictions, Room, View,
+    Ahead, Backfill, Chooser, Decision, Multifactor, Order, PastJob, Policy, Predictions, Room,
+    View,
 };
 use crate::priority::Standing;
 use crate::units::{Instant, JobId, Span, Watts};
@@ -406,6 +407,10 @@ impl<O: Order + Clone + Send + 'static> Policy for Recapped<O> {
 
     fn predictions(&self) -> Option<Predictions> {
         self.backfill.predictions()
+    }
+
+    fn by_priority(&mut self) -> Option<&mut Multifactor> {
+        self.backfill.by_priority()
     }
 
     fn standings(&mut self) -> Vec<(JobId, Standing)> {

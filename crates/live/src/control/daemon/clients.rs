@@ -171,7 +171,7 @@ impl Daemon {
     }
 
     /// Answers a request about the current state.
-    pub(super) fn seen(&self, request: &Request, viewer: Viewer) -> Reply {
+    pub(super) fn seen(&mut self, request: &Request, viewer: Viewer) -> Reply {
         let now = self.clock.now();
         let millis = self.clock.walls();
         let wall = |at: Instant| millis(at).div_euclid(1000);

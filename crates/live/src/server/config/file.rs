@@ -29,6 +29,7 @@ struct File {
     socket: Option<PathBuf>,
     machine: Option<Name>,
     policy: Option<Text<PolicySpec>>,
+    site: Option<PathBuf>,
     budget: Option<Text<String>>,
     daily: Option<Vec<Step>>,
     profiles: Option<String>,
@@ -199,6 +200,7 @@ impl Reader<'_> {
         let usual = Config::default_in(self.around);
         let state = self.path("state", file.state)?.unwrap_or(usual.state);
         let socket = self.path("socket", file.socket)?;
+        let site = self.path("site", file.site)?;
         let takeover = self.length("takeover", file.takeover, usual.takeover, Config::TAKEOVERS)?;
         Ok(Config {
             socket: socket.unwrap_or_else(|| self.around.default_socket(&state)),
@@ -208,6 +210,7 @@ impl Reader<'_> {
                 None => usual.machine,
             },
             policy: file.policy.map_or(usual.policy, |policy| policy.0),
+            site,
             budget: self.budget(file.budget, file.daily)?.unwrap_or(usual.budget),
             profiles: file.profiles.map(|text| match text.parse::<Preset>() {
                 Ok(_) if !self.folder.join(&text).exists() => text,

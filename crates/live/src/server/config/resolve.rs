@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use jiff::tz::TimeZone;
 
 use super::{Config, ConfigError, EngineKind, Length};
-use crate::control::decider::DeciderError;
+use crate::control::decider::{DeciderError, Site};
 use crate::control::schedule::{Allowance, Schedule, ScheduleError, ScheduleSpec};
 use crate::control::setup::Setup;
 use crate::engines::local::usable_cpus;
+use crate::server::users::number_of;
 use busbar_core::machine::Machine;
 use busbar_core::policy::PolicySpec;
+use busbar_core::priority::{SiteError, SiteFile};
 use busbar_core::profile::Profile;
 use busbar_core::profile::cab::{self, Preset};
 use busbar_core::world::Repertoire;
@@ -61,6 +63,7 @@ impl Config {
             };
             self.source.error(field, why)
         })?;
+        let setup = Setup { decider: setup.decider.clone().at_site(self.open_site()?), ..setup };
         let machine = &setup.machine;
         let schedule = self.budget.resolve(machine, &TimeZone::system());
         let schedule = schedule.map_err(|why| {
@@ -212,6 +215,20 @@ impl Config {
         }
         let profiles = Store::open(Path::new(name)).and_then(|store| store.by_number());
         profiles.map_err(|why| self.source.error("profiles", why))
+    }
+
+    fn open_site(&self) -> Result<Site, ConfigError> {
+        let Some(path) = &self.site else { return Ok(Site::default()) };
+        let site = SiteFile::read(path)
+            .and_then(|file| Site::of(file, |name| name.parse().ok().or_else(|| number_of(name))));
+        site.map_err(|why| match why {
+            SiteError::NoDates { path, reset, .. } => {
+                let path = path.display();
+                let why = format!("{path}: reset = \"{reset}\": a daemon forgets usage by its half-life alone; leave 'reset' out");
+                self.source.error("site", why)
+            }
+            why => self.source.error("site", why),
+        })
     }
 
     /// The database of profiles, if they are not those of a synthetic set.

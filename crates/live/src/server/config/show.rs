@@ -22,6 +22,9 @@ impl Config {
         line("socket", path(&self.socket));
         line("machine", quoted(&self.machine));
         line("policy", quoted(&self.policy.to_string()));
+        if let Some(site) = &self.site {
+            line("site", path(site));
+        }
         match &self.budget {
             ScheduleSpec::Always(allowance) => line("budget", quoted(&allowance.to_string())),
             ScheduleSpec::Rules(rules) => line("budget", quoted(&rules.to_string())),

@@ -360,6 +360,7 @@ fn what_this_machine_does_not_have_is_named() {
             "line 2, field 'profiles': both the machine's curves and the profiles describe",
         ),
         ("policy = 'rmap-naive'\nprofiles = 'gone.db'", "line 2, field 'profiles': "),
+        ("policy = 'easy'\nsite = 'gone.toml'", "line 2, field 'site': cannot read "),
         ("machine = 'many'", "line 1, field 'machine': machine 'many': write a number"),
         ("machine = 0", "line 1, field 'machine': a machine needs at least one node"),
         ("\nbudget = '0%'", "line 2, field 'budget': a budget of 0W leaves no power for jobs"),
