@@ -223,6 +223,11 @@ impl Policy for Conservative {
         self.plan = Some(plan);
     }
 
+    fn forget(&mut self, _job: JobId) -> bool {
+        self.plan = None;
+        true
+    }
+
     fn copy(&self) -> Option<Box<dyn Policy + Send>> {
         Some(Box::new(self.clone()))
     }

@@ -132,6 +132,9 @@ impl PolicySpec {
         if field.has_kinds && !self.minds_kinds(freedoms) {
             return Err(Unfit::Kinds);
         }
+        if field.has_limits && !self.minds_limits(freedoms) {
+            return Err(Unfit::Limits);
+        }
         let choices = Choices { freedoms, ..field.choices.clone() };
         let world = field.world.clone();
         let knows = match self.wants().has(Freedom::Nodes) {

@@ -157,6 +157,12 @@ pub trait PolicyKind: fmt::Debug + Any + Send + Sync {
         false
     }
 
+    /// Whether it can decide where a site has limits, if it may do so much: jobs leave the queue then that have no room under
+    /// one ([`Policy::forget`]). Whoever goes through the queue as backfilling policies do can.
+    fn minds_limits(&self, may: Freedoms) -> bool {
+        self.minds_kinds(may)
+    }
+
     /// What it was published with, if it may do so much.
     fn believes(&self, _may: Freedoms) -> Published {
         Published::Rated

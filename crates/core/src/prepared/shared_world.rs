@@ -11,6 +11,7 @@ use crate::belief::Joined;
 use crate::budget::Budget;
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
+use crate::limits::Limits;
 use crate::machine::{Cooling, Details, Machine};
 use crate::model::Model;
 use crate::policy::{Accuracy, Believe, Field, PolicySpec, Unfit};
@@ -63,6 +64,10 @@ pub struct SharedWorld {
     seats: Option<Arc<Seats>>,
     /// What puts jobs before others, where the site says it.
     priorities: Option<Arc<Priorities>>,
+    /// What users and others may have, where the site says it.
+    limits: Option<Arc<Limits>>,
+    /// Whether jobs may be kept out of the queue by limits.
+    has_limits: bool,
 }
 
 impl SharedWorld {
@@ -125,13 +130,38 @@ impl SharedWorld {
             // A job keeps its nodes: how it would run on others is not known, and they may be those of other jobs.
             rules.allow = rules.allow & Freedoms::of(&[Freedom::Caps, Freedom::Recaps]);
         }
-        let priorities = rules.site.as_ref().map(|site| {
-            let (queues, partitions) = (workload.queue_names(), workload.partition_names());
-            site.priorities(LogNames { queues, partitions }, &workload.dates())
-        });
+        let (queues, partitions) = (workload.queue_names(), workload.partition_names());
+        let names = LogNames { queues, partitions };
+        let limits = rules.site.as_ref().map(|site| site.limits(names, &workload.dates()));
+        let limits = limits.transpose().map_err(|why| Unsuited::Site(why.to_string()))?;
+        if let Some(kinds) = &machine.kinds
+            && let Some(limits) = &limits
+            && limits.reservations.iter().any(|one| one.nodes < u64::from(kinds.nodes()))
+        {
+            return Err(Unsuited::Site(
+                "a [[reservation]] of some of the nodes cannot be simulated where nodes are of several kinds or shared; leave \
+                 'nodes' out for all of them, or name one partition whose nodes are not shared (--partition)"
+                    .to_owned(),
+            ));
+        }
+        let limits = limits.map(Arc::new);
+        let has_limits = limits.as_ref().is_some_and(|limits| !limits.is_empty())
+            || workload.structures().limit_arrays();
+        let priorities = rules.site.as_ref().map(|site| site.priorities(names, &workload.dates()));
         let priorities = priorities.transpose().map_err(|why| Unsuited::Site(why.to_string()))?;
         let priorities = priorities.map(Arc::new);
-        Ok(SharedWorld { world, rules, believe, seed, power, parts, seats, priorities })
+        Ok(SharedWorld {
+            world,
+            rules,
+            believe,
+            seed,
+            power,
+            parts,
+            seats,
+            priorities,
+            limits,
+            has_limits,
+        })
     }
 
     /// How far off predictions of power are, if that is what policies believe.
@@ -142,6 +172,11 @@ impl SharedWorld {
     /// What puts jobs before others, where the site says it.
     pub fn priorities(&self) -> Option<&Arc<Priorities>> {
         self.priorities.as_ref()
+    }
+
+    /// What users and others may have, where the site says it.
+    pub fn limits(&self) -> Option<&Arc<Limits>> {
+        self.limits.as_ref()
     }
 
     /// How jobs really run.
@@ -174,7 +209,8 @@ impl SharedWorld {
         let draws = self.power.as_ref().map(|power| power.draws.clone()).unwrap_or_default();
         let on = |machine: &Machine, world: &Arc<World>, allow: Freedoms| {
             let field = Field::new(machine, world.clone(), allow, self.seed);
-            let field = Field { draws: draws.clone(), has_kinds: self.seats.is_some(), ..field };
+            let (has_kinds, has_limits) = (self.seats.is_some(), self.has_limits);
+            let field = Field { draws: draws.clone(), has_kinds, has_limits, ..field };
             Ok(policy.enter(&field, self.believe)?.belief(jobs))
         };
         let Some(seats) = &self.seats else {

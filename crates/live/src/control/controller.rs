@@ -267,6 +267,7 @@ impl Controller {
             Err(Rejection::TooManyNodes | Rejection::NoNode(_)) => {
                 "needs more nodes than the machine has"
             }
+            Err(why @ (Rejection::OverLimit(_) | Rejection::NeverEligible)) => why.reason(),
             Err(Rejection::TooMuchPower | Rejection::FeedTooSmall { .. }) => {
                 "needs more power than the budget allows"
             }

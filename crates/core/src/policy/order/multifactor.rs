@@ -131,11 +131,12 @@ impl Multifactor {
         let job = view.job(id);
         let association = self.members.association(&mut self.shares, job);
         let fixed = self.priorities.fixed(job, association, self.totals(view)).sum().0;
-        let stops = self.priorities.is_oldest_at(job.submit);
+        let since = view.waits_since(id);
+        let stops = self.priorities.is_oldest_at(since);
         let is_oldest = stops <= view.now;
         let key = match is_oldest {
             true => -self.priorities.oldest().0,
-            false => self.priorities.growth(job.submit).0,
+            false => self.priorities.growth(since).0,
         };
         let stand = Stand { lane: association.index() as u32, is_oldest, key: key - fixed };
         let offset = self.offset(association);
@@ -167,7 +168,7 @@ impl Multifactor {
         let job = view.job(id);
         let association = self.members.association(&mut self.shares, job);
         let standing = Standing {
-            age: self.priorities.age(job.submit, view.now),
+            age: self.priorities.age(view.waits_since(id), view.now),
             fair_share: Points(-self.offset(association)),
             fixed: self.priorities.fixed(job, association, self.totals(view)),
         };
@@ -296,6 +297,13 @@ impl Order for Multifactor {
     fn left(&mut self, job: JobId) {
         if let Some(waiting) = &mut self.waiting {
             waiting.remove(job);
+        }
+    }
+
+    fn withdrawn(&mut self, job: JobId) {
+        self.left(job);
+        if let Some(charge) = self.charges.remove(&job) {
+            self.shares.ends(charge.association, charge.thousandths);
         }
     }
 }
