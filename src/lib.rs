@@ -29,8 +29,8 @@ pub use busbar_agent as agent;
 pub(crate) use busbar_core::mixing;
 pub use busbar_core::{
     availability, belief, budget, calendar, call, dispatch, freedom, heterogeneity, job, ledger,
-    machine, metrics, model, policy, prepared, priority, queue, scenario, sim, solve, switching,
-    tariff, tuning, units, utility, variation, world,
+    limits, machine, metrics, model, policy, prepared, priority, queue, scenario, sim, solve,
+    structure, switching, tariff, tuning, units, utility, variation, world,
 };
 pub(crate) use busbar_core::{digits, parallel, rows, text};
 #[cfg(feature = "live")]

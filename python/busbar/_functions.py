@@ -98,7 +98,7 @@ def simulate(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
-        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+        site: Limits and reservations, and accounts, shares and weights for order=multifactor: a .toml site file
             [default: one share for each user].
         terms: Priority weights and accepted slowdowns of single jobs: a .csv file of job,weight,slowdown
             rows.
@@ -251,7 +251,7 @@ def compare(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
-        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+        site: Limits and reservations, and accounts, shares and weights for order=multifactor: a .toml site file
             [default: one share for each user].
         profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
             cab-contended [default: profiles.db, or cab if there is none].
@@ -378,7 +378,7 @@ def plan(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
-        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+        site: Limits and reservations, and accounts, shares and weights for order=multifactor: a .toml site file
             [default: one share for each user].
         profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
             cab-contended [default: profiles.db, or cab if there is none].
@@ -506,7 +506,7 @@ def whatif(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
-        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+        site: Limits and reservations, and accounts, shares and weights for order=multifactor: a .toml site file
             [default: one share for each user].
         profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
             cab-contended [default: profiles.db, or cab if there is none].
@@ -682,7 +682,7 @@ def tune_policy(
         applications: The application of each executable in the log: a .csv file of executable,application
             rows.
         switch_off: Switch idle nodes off by this rule: 'idle for 10min, keep 5 spare' [default: never].
-        site: Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file
+        site: Limits and reservations, and accounts, shares and weights for order=multifactor: a .toml site file
             [default: one share for each user].
         profiles: Application profiles: a database (see busbar profile), or the synthetic cab or
             cab-contended [default: profiles.db, or cab if there is none].

@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "RULE")]
     pub(super) switch_off: Option<SwitchOff>,
 
-    /// Accounts, shares and priority weights, for policies with order=multifactor: a .toml site file [default: one share
+    /// Limits and reservations, and accounts, shares and weights for order=multifactor: a .toml site file [default: one share
     /// for each user]
     #[arg(long, value_name = "FILE")]
     pub(super) site: Option<PathBuf>,

@@ -272,7 +272,8 @@ impl Done {
         if let Some(priorities) = &scenario.priorities {
             notes.extend(priorities.names_nobody(prepared.workload.jobs()));
             let is_used = |order: OrderSpec| order.by == OrderedBy::Multifactor;
-            if !arguments.policy.order().is_some_and(is_used) {
+            let is_limited = scenario.limits.as_ref().is_some_and(|limits| limits.have_effect());
+            if !is_limited && !arguments.policy.order().is_some_and(is_used) {
                 notes.push(format!(
                     "--site has no effect on {}; add order=multifactor, as in 'easy(order=multifactor)'",
                     arguments.policy

@@ -371,6 +371,7 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, prepared: &str, rules: &Rules, se
         energy: _,
         // They are made from the jobs and one of the rules.
         priorities: _,
+        limits: _,
         outages,
         // It is one of the rules.
         switch_off: _,

@@ -10,7 +10,7 @@ use crate::priority::Standing;
 use crate::report::feeds::feed_name;
 use crate::rows::quote;
 use crate::sim::{Run, State};
-use crate::units::{JobId, Joules};
+use crate::units::{Instant, JobId, Joules};
 
 const HEADING: &[u8] =
     b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz,\
@@ -38,11 +38,14 @@ pub(super) fn reason<'a>(state: State, subject: &RunContext<'a>) -> Option<Cow<'
     }
 }
 
-/// The names of the columns: those of priorities only where jobs have them.
+/// The names of the columns: those of priorities and of when jobs became eligible only where jobs have them.
 fn write_heading(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     out.write_all(HEADING)?;
     if !run.standings.is_empty() {
         Standing::PARTS.iter().try_for_each(|part| write!(out, ",{part}"))?;
+    }
+    if !run.eligible.is_empty() {
+        out.write_all(b",eligible")?;
     }
     out.write_all(b"\n")
 }
@@ -61,6 +64,16 @@ pub fn write_jobs(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> i
         // From the last column to the first: the line grows to the left.
         line.clear();
         line.byte(b'\n');
+        if !run.eligible.is_empty() {
+            let known = run.eligible.get(id.index()).copied();
+            match known.filter(|at| *at != Instant::NEVER) {
+                Some(at) => line.thousandths(at.millis()),
+                // Whoever is held back to the end is never eligible.
+                None if record.state.has_run() => line.thousandths(job.submit.millis()),
+                None => {}
+            }
+            line.byte(b',');
+        }
         if !run.standings.is_empty() {
             // Whoever has not started has no priority.
             let standing = run.standings.get(&id);
@@ -156,7 +169,7 @@ mod tests {
     use crate::machine::Machine;
     use crate::policy::Easy;
     use crate::sim::Simulation;
-    use crate::units::{Instant, Span};
+    use crate::units::Span;
     use crate::workload::Workload;
 
     #[test]

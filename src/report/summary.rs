@@ -78,6 +78,8 @@ fn other_endings(s: &Summary) -> Vec<String> {
         (s.rejected_nodes, "rejected: larger than the machine"),
         (s.rejected_power, "rejected: more power than the budget allows"),
         (s.rejected_feeds.unwrap_or(0), "rejected: more power than feeds carry"),
+        (s.rejected_limits.unwrap_or(0), "rejected: over a limit of the site"),
+        (s.rejected_dependencies.unwrap_or(0), "rejected: their dependency was not fulfilled"),
         (s.dropped - known_drops, DropReason::Unsaid.reason()),
         (s.dropped_power, DropReason::NeverFed.reason()),
         (low_utility, DropReason::LowUtility.reason()),

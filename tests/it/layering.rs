@@ -59,7 +59,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["units", "freedom", "job", "machine", "profile", "variation", "model", "world", "seats"],
     ),
     ("fairshare", &["units"]),
-    ("priority", &["units", "spelling", "text", "rows", "calendar", "job", "fairshare"]),
+    ("structure", &["units", "job"]),
+    ("limits", &["units", "job"]),
+    ("priority", &["units", "spelling", "text", "rows", "calendar", "job", "fairshare", "limits"]),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "freedom", "machine", "budget", "model", "seats"]),
     ("availability", &["units", "machine", "budget", "model", "ledger"]),
@@ -93,11 +95,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "dispatch",
         &[
             "units", "freedom", "job", "machine", "budget", "model", "queue", "ledger", "policy",
-            "seats",
+            "seats", "limits",
         ],
     ),
     ("switching", &["units", "job", "machine", "model", "dispatch"]),
-    ("workload", &["units", "spelling", "job", "machine", "calendar", "seats"]),
+    ("workload", &["units", "spelling", "job", "machine", "calendar", "seats", "structure"]),
     (
         "workloads",
         &[
@@ -112,6 +114,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "job",
             "machine",
             "calendar",
+            "structure",
             "workload",
         ],
     ),
@@ -120,6 +123,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "sim",
         &[
             "priority",
+            "limits",
+            "structure",
             "units",
             "rows",
             "job",
@@ -166,6 +171,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "scenario",
         &[
+            "limits",
             "units",
             "heterogeneity",
             "freedom",
@@ -186,6 +192,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "prepared",
         &[
+            "limits",
             "priority",
             "units",
             "heterogeneity",

@@ -13,6 +13,7 @@ use crate::budget::{Budget, EnergyBudget};
 use crate::freedom::Freedom;
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger, Violation};
+use crate::limits::Exceeded;
 use crate::machine::{Kinds, Machine};
 use crate::model::{Caps, Model, OperatingPoint};
 use crate::policy::{Adopted, Changes, Decision, Drawn, DropReason, Policy, View};
@@ -20,7 +21,10 @@ use crate::queue::{Queue, SizeClasses};
 use crate::seats::{Missing, Seats};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
+mod gate;
 mod live;
+
+pub(crate) use gate::Gate;
 
 /// Whoever waits no longer than this has not had to wait, as the bounded slowdown sees it.
 pub const NO_WAIT: Span = Span::from_secs(600);
@@ -40,6 +44,12 @@ pub struct Dispatch {
     /// When somebody had to wait last.
     waited: Option<Instant>,
     decisions: Vec<Decision>,
+    /// What keeps jobs out of the queue that are over a limit.
+    gate: Option<Box<Gate>>,
+    /// When each job became eligible, if that can be later than its submission.
+    eligible: Vec<Instant>,
+    /// Whether jobs left the queue that the policy did not ask about.
+    asks_again: bool,
 }
 
 /// What a decision led to.
@@ -102,6 +112,10 @@ pub enum Rejection {
         /// The place of one of them in [`Feeds::all`](crate::machine::Feeds::all).
         feed: u16,
     },
+    /// It breaks a limit of the site, or could never be within it.
+    OverLimit(Exceeded),
+    /// What it depends on cannot happen any more.
+    NeverEligible,
 }
 
 impl Rejection {
@@ -109,7 +123,7 @@ impl Rejection {
     pub fn feed(self) -> Option<usize> {
         match self {
             Rejection::FeedTooSmall { feed } => Some(usize::from(feed)),
-            Rejection::TooManyNodes | Rejection::TooMuchPower | Rejection::NoNode(_) => None,
+            _ => None,
         }
     }
 
@@ -121,6 +135,8 @@ impl Rejection {
             Rejection::TooMuchPower => {
                 "needs more power than the budget allows for so long from its submission on"
             }
+            Rejection::OverLimit(exceeded) => exceeded.reason(),
+            Rejection::NeverEligible => "depends on what cannot happen any more",
             Rejection::FeedTooSmall { .. } => {
                 "needs more power on its nodes than their feeds carry for so long from its submission on"
             }
@@ -164,7 +180,15 @@ impl Dispatch {
             machine_changed: false,
             waited: None,
             decisions: Vec::new(),
+            gate: None,
+            eligible: Vec::new(),
+            asks_again: false,
         }
+    }
+
+    /// The same empty machine, whose jobs keep the limits of a site.
+    pub(crate) fn gated(self, gate: Option<Box<Gate>>) -> Self {
+        Dispatch { gate, ..self }
     }
 
     /// The same empty machine, whose jobs are on nodes that have what they ask for.
@@ -211,9 +235,95 @@ impl Dispatch {
         if !model.may_enter(id, job, &|point| self.ledger.fits_alone(id, point)) {
             return Err(self.why_rejected(model, id, job));
         }
-        self.queue.insert(id, &least);
-        self.arrived.push(id);
+        match &mut self.gate {
+            None => {
+                self.queue.insert(id, &least);
+                self.arrived.push(id);
+            }
+            Some(gate) => gate.enter(id),
+        }
         Ok(())
+    }
+
+    /// A job is submitted: whether limits of the site allow that.
+    #[inline]
+    pub(crate) fn submit(&mut self, id: JobId) -> Result<(), Rejection> {
+        match &mut self.gate {
+            None => Ok(()),
+            Some(gate) => gate.submit(id).map_err(Rejection::OverLimit),
+        }
+    }
+
+    /// A job that was submitted is over, and does not count as submitted any more.
+    #[inline]
+    pub(crate) fn is_over(&mut self, id: JobId) {
+        if let Some(gate) = &mut self.gate {
+            gate.is_over(id);
+        }
+    }
+
+    /// A job becomes eligible now, which may be later than its submission.
+    pub(crate) fn note_eligible(&mut self, id: JobId) {
+        if self.eligible.len() <= id.index() {
+            self.eligible.resize(id.index() + 1, Instant::NEVER);
+        }
+        self.eligible[id.index()] = self.ledger.now();
+    }
+
+    /// When each job became eligible, by its place; empty if all do when they are submitted.
+    pub(crate) fn eligible(&self) -> &[Instant] {
+        &self.eligible
+    }
+
+    /// How many jobs wait for room under a limit, outside of the queue.
+    pub(crate) fn aside(&self) -> usize {
+        self.gate.as_ref().map_or(0, |gate| gate.aside())
+    }
+
+    /// When those may come back next who wait outside of the queue, although nobody ends.
+    pub(crate) fn next_room(&self) -> Option<Instant> {
+        self.gate.as_ref()?.next()
+    }
+
+    /// Whether somebody may come back now, because a reservation begins or ends.
+    pub(crate) fn has_room_from(&mut self, now: Instant) -> bool {
+        let Some(gate) = &mut self.gate else { return false };
+        gate.next().is_some_and(|at| at <= now)
+    }
+
+    /// Whether the policy is to be asked again at once: jobs left the queue that it counted on.
+    #[inline]
+    pub(crate) fn asks_again(&mut self) -> bool {
+        std::mem::take(&mut self.asks_again)
+    }
+
+    /// Those that have no room under a limit leave the queue; says whether anybody did.
+    fn set_aside(&mut self, policy: &mut dyn Policy) -> bool {
+        let mut has_left = false;
+        while let Some(job) = self.gate.as_mut().and_then(|gate| gate.take_leaving()) {
+            self.queue.remove(job);
+            self.ledger.withdraw(job);
+            self.arrived.retain(|arrived| *arrived != job);
+            policy.forget(job);
+            has_left = true;
+        }
+        self.machine_changed |= has_left;
+        has_left
+    }
+
+    /// Those that have room come into the queue.
+    #[inline(never)]
+    fn let_in(&mut self, policy: &mut dyn Policy, model: &dyn Model, jobs: &[Job]) {
+        if let Some(gate) = &mut self.gate {
+            gate.advance(self.ledger.now());
+        }
+        self.set_aside(policy);
+        let Some(gate) = &mut self.gate else { return };
+        for job in gate.take_coming() {
+            self.queue.insert(job, &model.footprint(job, &jobs[job.index()]));
+            self.arrived.push(job);
+        }
+        self.arrived.sort_unstable();
     }
 
     /// Why a job could never be fed: the budget, or else a feed.
@@ -237,6 +347,9 @@ impl Dispatch {
     #[inline]
     pub fn end(&mut self, job: JobId) -> Result<(), Violation> {
         self.released.push(self.ledger.release(job)?);
+        if let Some(gate) = &mut self.gate {
+            gate.ended(job);
+        }
         Ok(())
     }
 
@@ -260,6 +373,9 @@ impl Dispatch {
         let thrown_out = self.ledger.holder(node);
         if let Some(holding) = thrown_out.and_then(|job| self.ledger.release(job).ok()) {
             self.released.push(holding);
+            if let Some(gate) = &mut self.gate {
+                gate.ended(holding.job);
+            }
         }
         self.machine_changed |= self.ledger.take_down(node);
         thrown_out
@@ -306,12 +422,13 @@ impl Dispatch {
         jobs: &[Job],
         mut done: impl FnMut(Result<Applied, Violation>, &Ledger),
     ) {
-        let Dispatch { queue, ledger, arrived, released, drawn, adopted, changed, .. } = self;
-        let machine = self.machine_changed;
-        let has_waited = |job: JobId| ledger.now().since(jobs[job.index()].submit) > NO_WAIT;
-        if queue.head().is_some_and(has_waited) {
-            self.waited = Some(ledger.now());
+        if self.gate.is_some() {
+            self.let_in(policy, model, jobs);
         }
+        let Dispatch {
+            queue, ledger, arrived, released, drawn, adopted, changed, eligible, ..
+        } = self;
+        let machine = self.machine_changed;
         let view = View {
             now: ledger.now(),
             jobs,
@@ -320,7 +437,13 @@ impl Dispatch {
             model,
             changes: Changes { arrived, released, drawn, adopted, changed, machine },
             waited: self.waited,
+            eligible,
         };
+        let has_waited = |job: JobId| view.now.since(view.waits_since(job)) > NO_WAIT;
+        if queue.head().is_some_and(has_waited) {
+            self.waited = Some(ledger.now());
+        }
+        let view = View { waited: self.waited, ..view };
         policy.decide(&view, &mut self.decisions);
         arrived.clear();
         released.clear();
@@ -328,19 +451,67 @@ impl Dispatch {
         adopted.clear();
         changed.clear();
         self.machine_changed = false;
+        if self.gate.is_some() {
+            return self.carry_out_within_limits(policy, model, jobs, done);
+        }
         for decision in self.decisions.drain(..) {
-            let announced = announced(&decision, policy);
-            let allowed = announced.and_then(|()| allowed(&decision, model, ledger, jobs));
-            let applied = match allowed {
-                Ok(()) => apply(decision, model, queue, ledger, jobs),
-                Err(violation) => Err(violation),
-            };
-            if let Err(violation) = &applied {
-                policy.refused(violation);
-            }
+            let applied = checked(decision, policy, model, queue, ledger, jobs);
             done(applied, ledger);
         }
     }
+
+    /// The same where a start may leave others without room under a limit: what was decided about these does not count, and the
+    /// policy is to be asked again.
+    #[inline(never)]
+    fn carry_out_within_limits(
+        &mut self,
+        policy: &mut dyn Policy,
+        model: &dyn Model,
+        jobs: &[Job],
+        mut done: impl FnMut(Result<Applied, Violation>, &Ledger),
+    ) {
+        for decision in std::mem::take(&mut self.decisions) {
+            let Some(gate) = &mut self.gate else { return };
+            if decision.job().is_some_and(|job| gate.is_aside(job)) {
+                continue;
+            }
+            let Dispatch { queue, ledger, .. } = self;
+            let applied = checked(decision, policy, model, queue, ledger, jobs);
+            match &applied {
+                Ok(Applied::Started { job, .. }) => gate.started(*job),
+                Ok(Applied::Dropped { job, .. }) => {
+                    gate.dropped(*job);
+                    gate.is_over(*job);
+                    self.asks_again |= gate.has_coming();
+                }
+                _ => {}
+            }
+            done(applied, ledger);
+            self.asks_again |= self.set_aside(policy);
+        }
+    }
+}
+
+/// Carries a decision out, if the policy may take it.
+#[inline]
+fn checked(
+    decision: Decision,
+    policy: &mut dyn Policy,
+    model: &dyn Model,
+    queue: &mut Queue,
+    ledger: &mut Ledger,
+    jobs: &[Job],
+) -> Result<Applied, Violation> {
+    let announced = announced(&decision, policy);
+    let allowed = announced.and_then(|()| allowed(&decision, model, ledger, jobs));
+    let applied = match allowed {
+        Ok(()) => apply(decision, model, queue, ledger, jobs),
+        Err(violation) => Err(violation),
+    };
+    if let Err(violation) = &applied {
+        policy.refused(violation);
+    }
+    applied
 }
 
 /// Whether a policy said beforehand that it takes such decisions.

@@ -69,6 +69,7 @@
 //! | [`profile`] | what applications were measured to take and draw, and predictions |
 //! | [`variation`] | processors of one model that are not alike |
 //! | [`metrics`] | what came of it, in figures |
+//! | [`structure`] | what ties jobs to each other, and holds them back |
 //! | [`fairshare`], [`priority`] | who has used how much of their share; what puts a job before others |
 //! | [`prepared`], [`scenario`] | a workload made ready for a policy; a policy by its name, tried on it |
 
@@ -91,6 +92,8 @@ pub mod freedom;
 pub mod heterogeneity;
 pub mod job;
 pub mod ledger;
+#[doc(hidden)]
+pub mod limits;
 mod linear;
 pub mod machine;
 pub mod metrics;
@@ -113,6 +116,7 @@ pub mod sim;
 pub mod solve;
 #[doc(hidden)]
 pub mod spelling;
+pub mod structure;
 pub mod switching;
 pub mod tariff;
 #[doc(hidden)]

@@ -223,6 +223,12 @@ pub struct Summary {
     /// Of the jobs that were rejected, those that need more power than feeds carry, where the machine has feeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected_feeds: Option<u64>,
+    /// Of the jobs that were rejected, those that are over a limit of the site, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected_limits: Option<u64>,
+    /// Of the jobs that were rejected, those that depend on what could not happen any more, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected_dependencies: Option<u64>,
 }
 
 /// What a summary is about, beside the run itself.
@@ -341,6 +347,14 @@ impl Summary {
             tariff_unknown_s: None,
             window: None,
             feeds: feeds::figures(context, run),
+            rejected_limits: Some(count(|state| {
+                matches!(state, State::Rejected(Rejection::OverLimit(_)))
+            }))
+            .filter(|count| *count > 0),
+            rejected_dependencies: Some(count(|state| {
+                *state == State::Rejected(Rejection::NeverEligible)
+            }))
+            .filter(|count| *count > 0),
             rejected_feeds: machine.feeds.as_ref().map(|_| {
                 count(|state| matches!(state, State::Rejected(Rejection::FeedTooSmall { .. })))
             }),

@@ -135,9 +135,10 @@ pub trait Policy {
         None
     }
 
-    /// A waiting job is about to be withdrawn, which happens live alone. Says whether the policy can go
-    /// on without it. If not, a new one takes its place and hears of all that wait and run from the
-    /// beginning.
+    /// A waiting job leaves the queue, although the policy did not decide that: live, somebody withdraws it; where a site has
+    /// limits, it has no room any more under one of them, and may arrive again later. If the policy decided in its last
+    /// turn to start it, it did not start. Says whether the policy can go on without it. If not, live a new one takes
+    /// its place and hears of all that wait and run from the beginning, and in simulations it cannot be had with limits.
     fn forget(&mut self, _job: JobId) -> bool {
         false
     }
@@ -238,6 +239,22 @@ pub enum Decision {
     },
 }
 
+impl Decision {
+    /// The job that it is about, if it is about one.
+    pub fn job(&self) -> Option<JobId> {
+        match *self {
+            Decision::Start { job, .. }
+            | Decision::StartIn { job, .. }
+            | Decision::StartOn { job, .. }
+            | Decision::Recap { job, .. }
+            | Decision::Change { job, .. }
+            | Decision::Promise { job, .. }
+            | Decision::Drop { job, .. } => Some(job),
+            Decision::WakeAt(_) | Decision::GiveUp { .. } => None,
+        }
+    }
+}
+
 /// Why a policy gives a job up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
@@ -284,9 +301,18 @@ pub struct View<'a> {
     pub changes: Changes<'a>,
     /// When somebody had to wait last, this time included. Ten minutes are no wait.
     pub waited: Option<Instant>,
+    /// When each job became eligible, by its place; empty if all do when they are submitted.
+    pub eligible: &'a [Instant],
 }
 
 impl View<'_> {
+    /// Since when a job waits: since its submission, or since it is eligible if that came later.
+    #[inline]
+    pub fn waits_since(&self, job: JobId) -> Instant {
+        let known = self.eligible.get(job.index()).copied();
+        known.filter(|at| *at != Instant::NEVER).unwrap_or(self.job(job).submit)
+    }
+
     /// What the user asked for.
     #[inline]
     pub fn job(&self, job: JobId) -> &Job {

@@ -111,6 +111,7 @@ impl PreparedWorkload {
             power_accuracy: shared.power_accuracy(),
             switch_off: shared.switch_off(),
             priorities: shared.priorities().cloned(),
+            limits: shared.limits().cloned(),
             ..Scenario::new(&self.machine, &self.workload, policy, belief)
         }
     }

@@ -11,6 +11,7 @@ use crate::budget::{Budget, EnergyBudget};
 use crate::calendar::Windows;
 use crate::freedom::{Freedom, Freedoms};
 use crate::heterogeneity::Site;
+use crate::limits::Limits;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, RunContext, Summary, TaskFigures};
 use crate::model::Model;
@@ -51,6 +52,8 @@ pub struct Scenario<'a> {
     pub site: Option<&'a Site>,
     /// How priorities are made, where the site says it.
     pub priorities: Option<Arc<Priorities>>,
+    /// What users, accounts and others may have, where the site says it.
+    pub limits: Option<Arc<Limits>>,
     /// How much energy may be consumed in which period, at the end of which the run ends.
     pub energy: Option<EnergyBudget>,
     /// Which nodes fail when.
@@ -112,6 +115,7 @@ impl<'a> Scenario<'a> {
             guard: Share::percent(0),
             site: None,
             priorities: None,
+            limits: None,
             energy: None,
             outages: Outages::default(),
             switch_off: None,
@@ -159,7 +163,7 @@ impl<'a> Scenario<'a> {
         if guard != Share::percent(0) {
             simulation = simulation.bound(self.budget.clone());
         }
-        let simulation = simulation.switch_off(self.switch_off);
+        let simulation = simulation.switch_off(self.switch_off).limits(self.limits.as_deref());
         let mut run = self.run_under(simulation, policy.as_mut(), progress);
         if let Some(accuracy) = self.power_accuracy {
             run.predictions.get_or_insert_default().power = Some(accuracy);

@@ -15,8 +15,10 @@ use std::ops::{ControlFlow, Range};
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::calendar::Windows;
-use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
+use crate::dispatch::{Applied, Dispatch, Gate, Nodes, Rejection};
+use crate::job::Job;
 use crate::ledger::Ledger;
+use crate::limits::{Asks, JobRules, Limits, Tres};
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
@@ -27,6 +29,7 @@ use crate::workload::Workload;
 use crate::world::World;
 
 mod course;
+mod eligibility;
 mod feeds;
 mod meter;
 mod outage;
@@ -51,6 +54,7 @@ pub use states::EnergyByState;
 pub use tally::{Charges, WindowCharges};
 
 use course::Courses;
+use eligibility::{Eligibility, Fate, Verdict};
 use feeds::FeedMeters;
 use meter::Meter;
 use site::SiteMeter;
@@ -85,6 +89,7 @@ pub struct Simulation<'a> {
     keeps_power: bool,
     tariff: Option<(&'a Tariff, Option<&'a Windows>)>,
     outdoor: Option<&'a Curve<Celsius>>,
+    limits: Option<&'a Limits>,
 }
 
 /// A policy may ask to be woken this many times in a row without anything coming of it; then it
@@ -115,6 +120,7 @@ impl<'a> Simulation<'a> {
             keeps_power: false,
             tariff: None,
             outdoor: None,
+            limits: None,
         }
     }
 
@@ -189,6 +195,12 @@ impl<'a> Simulation<'a> {
         self
     }
 
+    /// Within the limits of a site.
+    pub fn limits(mut self, limits: Option<&'a Limits>) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Simulates the workload under a policy.
     pub fn run(&self, policy: &mut dyn Policy) -> Run {
         self.run_with_progress(policy, &mut |_| ControlFlow::Continue(()))
@@ -215,6 +227,37 @@ impl<'a> Simulation<'a> {
         let standings = policy.standings().into_iter().collect();
         Run { predictions: policy.predictions(), standings, ..engine.finish() }
     }
+}
+
+/// What keeps the jobs of a workload within limits, if there is any that one of them could reach.
+fn gate(machine: &Machine, workload: &Workload, limits: Option<&Limits>) -> Option<Box<Gate>> {
+    let structures = workload.structures();
+    let ids = || (0..workload.jobs().len() as u32).map(JobId);
+    let array = |id: JobId| {
+        let array = structures.of(id)?.array?;
+        Some((array.array, array.at_most?))
+    };
+    let is_limited = limits.is_some_and(|limits| !limits.is_empty());
+    if !is_limited && !structures.limit_arrays() {
+        return None;
+    }
+    let asks = |id: JobId| {
+        let job = &workload.jobs()[id.index()];
+        let placed = workload.placed(id);
+        let seat = workload.seats().and_then(|seats| seats.of(id).ok());
+        let (nodes, processors) = match seat {
+            Some(seat) => (seat.nodes, seat.nodes.saturating_mul(seat.each.processors)),
+            None => (job.nodes, job.processors),
+        };
+        let (memory, gpus) = (placed.memory_mib, placed.gpus.into());
+        let tres = Tres::new(processors.into(), nodes.into(), memory, gpus);
+        let nice = structures.of(id).map_or(0, |known| known.nice);
+        let reservation = structures.of(id).and_then(|known| known.reservation);
+        Asks { job, tres, array: array(id), nice, reservation }
+    };
+    let none = Limits::default();
+    let nodes = machine.kinds.as_ref().map_or(machine.nodes, |kinds| kinds.nodes());
+    Some(Box::new(Gate::new(limits.unwrap_or(&none), nodes, ids().map(asks))))
 }
 
 /// Nodes in stretches of neighbours, ascending.
@@ -308,6 +351,13 @@ struct Engine<'a> {
     horizon: Instant,
     over: usize,
     keeps_power: bool,
+    rules: JobRules,
+    /// Who is held back before anybody may start it, if anybody is.
+    eligibility: Option<Box<Eligibility>>,
+    /// When running jobs reach their limits that may go on beyond them.
+    overdue: BinaryHeap<Reverse<End>>,
+    /// Whether jobs are held back or refused by rules of the site or of their own.
+    has_rules: bool,
     run: Run,
 }
 
@@ -335,6 +385,12 @@ impl<'a> Engine<'a> {
         if let (Some(kinds), Some(seats)) = (&simulation.machine.kinds, workload.seats()) {
             dispatch = dispatch.seated(kinds, seats);
         }
+        let gate = gate(simulation.machine, workload, simulation.limits);
+        let rules = simulation.limits.map_or(JobRules::default(), |limits| limits.rules);
+        let eligibility =
+            workload.ties().map(|ties| Box::new(Eligibility::of(ties, rules.kill_invalid_depend)));
+        let has_rules = gate.is_some() || eligibility.is_some();
+        dispatch = dispatch.gated(gate);
         dispatch.advance(begin);
         if let Some(energy) = simulation.energy {
             dispatch.open_account(energy);
@@ -365,6 +421,10 @@ impl<'a> Engine<'a> {
             horizon: simulation.horizon,
             over: 0,
             keeps_power: simulation.keeps_power,
+            rules,
+            eligibility,
+            overdue: BinaryHeap::new(),
+            has_rules,
             run: Run {
                 node_stops: simulation.switch_off.map(|_| 0),
                 // Mostly a change where a job starts and one where it ends. A list that has the room from the
@@ -485,7 +545,11 @@ impl<'a> Engine<'a> {
         let end = self.ends.peek().map(|end| end.0.at());
         let arrival = self.workload.jobs().get(self.next_arrival);
         let arrival = arrival.map(|job| job.submit.max(self.run.begin));
-        let nothing_left = end.is_none() && arrival.is_none() && self.dispatch.queue().is_empty();
+        let eligible = if self.has_rules { self.next_eligible() } else { None };
+        let nothing_left = end.is_none()
+            && arrival.is_none()
+            && eligible.is_none()
+            && self.dispatch.queue().is_empty();
         if nothing_left {
             return None;
         }
@@ -497,8 +561,18 @@ impl<'a> Engine<'a> {
             .min(change)
             .min(self.outages.next().unwrap_or(never))
             .min(self.next_switch().unwrap_or(never))
+            .min(eligible.unwrap_or(never))
+            .min(self.overdue.peek().map_or(never, |next| next.0.at()))
             .min(self.wake.unwrap_or(never));
         (next != never && next <= self.horizon).then_some(next)
+    }
+
+    /// When somebody who is held back may become eligible next.
+    #[inline(never)]
+    fn next_eligible(&self) -> Option<Instant> {
+        let now = self.dispatch.ledger().now();
+        let eligible = self.eligibility.as_ref().and_then(|held| held.next(now));
+        eligible.into_iter().chain(self.dispatch.next_room()).min()
     }
 
     /// When nodes are off or ready next, or have been idle for long enough.
@@ -527,6 +601,12 @@ impl<'a> Engine<'a> {
                 event!();
             }
         }
+        while let Some(end) = self.overdue.peek().map(|end| end.0).filter(|end| end.at() <= now) {
+            self.overdue.pop();
+            if self.goes_over(end) {
+                event!();
+            }
+        }
         while self.budget_changes.as_slice().first().is_some_and(|at| *at <= now) {
             self.budget_changes.next();
             self.dispatch.budget_changed();
@@ -550,17 +630,88 @@ impl<'a> Engine<'a> {
             let id = JobId(self.next_arrival as u32);
             self.next_arrival += 1;
             self.records.push(Record::WAITING);
-            match self.dispatch.arrive(self.model, id, job) {
-                Ok(()) => {
-                    event!();
-                }
-                Err(rejection) => self.reject(id, now, rejection),
+            let is_in = match self.has_rules {
+                false => self.admit(id, job, now),
+                true => self.submit(id, job, now),
+            };
+            if is_in {
+                event!();
+            }
+        }
+        if self.has_rules && self.dispatch.has_room_from(now) {
+            event!();
+        }
+        while self.has_rules
+            && let Some(is_in) = self.settle_held(now)
+        {
+            if is_in {
+                event!();
             }
         }
         if happened && !each {
             self.ask(policy);
         }
         happened
+    }
+
+    /// Lets a job into the queue; says whether it is there, or waits for room under a limit.
+    #[inline]
+    fn admit(&mut self, id: JobId, job: &Job, now: Instant) -> bool {
+        match self.dispatch.arrive(self.model, id, job) {
+            Ok(()) => true,
+            Err(rejection) => {
+                self.reject(id, now, rejection);
+                false
+            }
+        }
+    }
+
+    /// A job is submitted, where it may be refused or held back. Says whether it waits in the queue.
+    #[inline(never)]
+    fn submit(&mut self, id: JobId, job: &Job, now: Instant) -> bool {
+        if let Err(rejection) = self.dispatch.submit(id) {
+            self.reject(id, now, rejection);
+            return false;
+        }
+        let is_eligible = self.eligibility.as_mut().is_none_or(|held| held.submit(id, now));
+        is_eligible && self.admit(id, job, now)
+    }
+
+    /// Lets in the next job whose waiting for others is over, or refuses it. Says which of both, if there was one.
+    #[inline(never)]
+    fn settle_held(&mut self, now: Instant) -> Option<bool> {
+        let (id, verdict) = self.eligibility.as_mut()?.due(now)?;
+        let workload = self.workload;
+        Some(self.judged(id, &workload.jobs()[id.index()], verdict, now))
+    }
+
+    fn judged(&mut self, id: JobId, job: &Job, verdict: Verdict, now: Instant) -> bool {
+        match verdict {
+            Verdict::Eligible => {
+                self.dispatch.note_eligible(id);
+                self.admit(id, job, now)
+            }
+            Verdict::Never => {
+                self.reject(id, now, Rejection::NeverEligible);
+                false
+            }
+        }
+    }
+
+    /// What happens to a job is told to those who wait for that.
+    #[inline]
+    fn tell(&mut self, job: JobId, fate: Fate) {
+        if let Some(held) = &mut self.eligibility {
+            held.tell(job, fate);
+        }
+    }
+
+    /// A job reaches its limit and goes on: it is expected to be ended at the latest when it may not go on any more.
+    fn goes_over(&mut self, end: End) -> bool {
+        let record = &self.records[end.job().index()];
+        let goes_on = record.state == State::Running && record.generation() == end.generation();
+        let until = end.at() + self.rules.over_time_limit;
+        goes_on && self.dispatch.extend(end.job(), until).is_ok()
     }
 
     /// Ends a job, unless it was thrown out or changed meanwhile.
@@ -585,7 +736,20 @@ impl<'a> Engine<'a> {
         // It runs, so it holds something.
         let released = self.dispatch.end_measured(end.job(), power);
         debug_assert!(released.is_ok(), "{released:?}");
+        if self.has_rules {
+            self.note_over(end);
+        }
         true
+    }
+
+    /// A job that ran is over.
+    #[inline(never)]
+    fn note_over(&mut self, end: End) {
+        self.dispatch.is_over(end.job());
+        if let Some(held) = &mut self.eligibility {
+            let well = !end.killed() && held.ends_well(end.job());
+            held.tell(end.job(), Fate::Ended { well });
+        }
     }
 
     /// Figures of the whole run are taken up to the last end of a job; what else may come later
@@ -611,6 +775,19 @@ impl<'a> Engine<'a> {
         record.state = State::Rejected(rejection);
         (record.start, record.end) = (now, now);
         self.over += 1;
+        match rejection {
+            // Whoever waits for it has been told. If it waits for ever, it counts as submitted for ever.
+            Rejection::NeverEligible if self.rules.kill_invalid_depend => {
+                self.dispatch.is_over(job);
+            }
+            Rejection::NeverEligible => {}
+            // It does not count as submitted, or for ever.
+            Rejection::OverLimit(_) => self.tell(job, Fate::Gone),
+            _ => {
+                self.dispatch.is_over(job);
+                self.tell(job, Fate::Gone);
+            }
+        }
     }
 
     fn change_node(&mut self, change: outage::Change) {
@@ -626,6 +803,7 @@ impl<'a> Engine<'a> {
                     let record = &mut self.records[job.index()];
                     let restarts = record.restarts.saturating_add(1);
                     *record = Record { restarts, ..record.waiting_again() };
+                    self.tell(job, Fate::ThrownOut);
                     let now = self.dispatch.ledger().now();
                     // The budget may have fallen since it was let in.
                     let back =
@@ -654,6 +832,9 @@ impl<'a> Engine<'a> {
             truth,
             workload,
             feeds,
+            eligibility,
+            overdue,
+            rules,
             ..
         } = self;
         let (courses, adjusts) = (&mut self.courses, policy.adjusts());
@@ -682,8 +863,9 @@ impl<'a> Engine<'a> {
             match applied {
                 Ok(Applied::Started { job, point, caps, backfilled }) => {
                     let outcome = outcome(job, &point, caps.as_ref(), ledger);
-                    let killed = outcome.run_time > point.time;
-                    let end = now + outcome.run_time.min(point.time);
+                    let longest = point.time + rules.over_time_limit;
+                    let killed = outcome.run_time > longest;
+                    let end = now + outcome.run_time.min(longest);
                     meter.add(outcome.power);
                     feed(job, &point, caps.as_ref(), outcome.power, ledger);
                     if keeps && has_feeds && ledger.seating().is_none() {
@@ -698,6 +880,13 @@ impl<'a> Engine<'a> {
                     let record = &mut records[job.index()];
                     *record = record.started(now, end, &point, outcome.power, backfilled);
                     ends.push(Reverse(End::new(end, job, record.generation(), killed)));
+                    if end > now + point.time {
+                        let limit = End::new(now + point.time, job, record.generation(), false);
+                        overdue.push(Reverse(limit));
+                    }
+                    if let Some(held) = eligibility.as_mut().filter(|_| record.restarts == 0) {
+                        held.tell(job, Fate::Started);
+                    }
                     if adjusts {
                         courses.start(job, now, &point, outcome);
                         let (nodes, cap, power) = (point.nodes, point.cap, outcome.power);
@@ -732,6 +921,9 @@ impl<'a> Engine<'a> {
                     let record = &mut records[job.index()];
                     *record = Record { start: now, end: now, state, ..record.waiting_again() };
                     *over += 1;
+                    if let Some(held) = eligibility {
+                        held.tell(job, Fate::Gone);
+                    }
                 }
                 Ok(Applied::GaveUp { why }) => {
                     run.stopped = Some(Stopped::GaveUp { at: now, why });
@@ -743,6 +935,9 @@ impl<'a> Engine<'a> {
         debug_assert_eq!(self.dispatch.ledger().check(), Ok(()));
         if self.keeps_power {
             self.sample_power(now);
+        }
+        if self.has_rules && self.dispatch.asks_again() && self.run.stopped.is_none() {
+            self.ask(policy);
         }
     }
 
@@ -776,8 +971,11 @@ impl<'a> Engine<'a> {
             unfinished: {
                 // Who stands still forever does not end, either.
                 let running = self.records.iter().filter(|record| record.state == State::Running);
-                (self.dispatch.queue().len() + running.count()) as u64
+                let held = self.eligibility.as_ref().map_or(0, |held| held.held());
+                let waiting = self.dispatch.queue().len() + self.dispatch.aside() + held;
+                (waiting + running.count()) as u64
             },
+            eligible: self.dispatch.eligible().to_vec(),
             records: self.records,
             consumed,
             charges: self.tally.map(|tally| tally.charges()),

@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::calendar::{Calendar, NoCalendar, RunDates};
 use crate::job::{Job, Terms};
 use crate::machine::Machine;
+use crate::structure::{Structure, Structures, Ties};
 use crate::units::{Instant, JobId, Span};
 
 mod partitions;
@@ -32,6 +33,8 @@ pub struct Workload {
     /// What each job drew, by the same index; empty if that was not measured.
     powers: Vec<Option<MeasuredPower>>,
     placed: AllPlaced,
+    /// What ties jobs to each other and holds them back, where that is known.
+    structures: Structures,
     /// What jobs ask of nodes, once they were [put](Workload::seat) on a machine that minds.
     seated: Option<Seated>,
     partitions: Partitions,
@@ -93,6 +96,7 @@ impl Workload {
             waits,
             powers,
             placed: AllPlaced::default(),
+            structures: Structures::default(),
             seated: None,
             partitions,
             queues: Vec::new(),
@@ -242,6 +246,21 @@ impl Workload {
         self.powers.iter().flatten().count()
     }
 
+    /// Says what ties jobs to each other and holds them back.
+    pub fn set_structure(&mut self, known: impl FnMut(&Job) -> Option<Structure>) {
+        self.structures = Structures::new(&self.jobs, known);
+    }
+
+    /// What ties jobs to each other and holds them back; empty if nothing is known of it.
+    pub fn structures(&self) -> &Structures {
+        &self.structures
+    }
+
+    /// Who waits for whom, if anybody does.
+    pub(crate) fn ties(&self) -> Option<Ties> {
+        self.structures.ties(&self.jobs)
+    }
+
     /// Processors of the machine the workload comes from, if it says so.
     pub fn processors(&self) -> Option<u32> {
         self.processors
@@ -286,6 +305,7 @@ impl Workload {
         if let Some(seated) = &mut self.seated {
             seated.retain(|place| (start..end).contains(&place));
         }
+        self.structures.retain(|place| (start..end).contains(&place));
         self.jobs.truncate(end);
         self.jobs.drain(..start);
         self.run_times.truncate(end);
@@ -315,6 +335,7 @@ impl Workload {
         if let Some(seated) = &mut self.seated {
             seated.retain(|place| is_kept[place]);
         }
+        self.structures.retain(|place| is_kept[place]);
         let keep = || is_kept.iter().copied();
         retain(&mut self.jobs, keep());
         retain(&mut self.run_times, keep());

@@ -18,7 +18,7 @@ use daemon::{
 };
 use logs::{
     import, lsf_examples, packed_examples, packed_log, pbs_examples, sacct_examples,
-    sacct_json_examples, swf_examples, swf_log, tables_of_jobs,
+    sacct_json_examples, submit_line, submit_lines, swf_examples, swf_log, tables_of_jobs,
 };
 use site::{
     budget, budget_file, budget_files, budgets, calendar, calendars, machine_file, machine_files,
@@ -55,6 +55,7 @@ pub const TARGETS: &[Target] = &[
         examples: sacct_json_examples,
         run: |_, input| import(Format::Sacct, input),
     },
+    Target { name: "submit-line", examples: submit_lines, run: submit_line },
     Target { name: "pbs", examples: pbs_examples, run: |_, input| import(Format::Pbs, input) },
     Target { name: "lsf", examples: lsf_examples, run: |_, input| import(Format::Lsf, input) },
     Target {

@@ -1,10 +1,14 @@
 //! Priorities of a cluster as its site describes them: settings, partitions, accounts, users and qualities of service.
 //!
-//! They are read from what `scontrol show config`, `scontrol show partition`, `sacctmgr show assoc -P`, `sacctmgr show
-//! qos -P` and `sshare -a -l -P` print. Which of them a text is can be seen from the text, so files may come in any order.
+//! They are read from what `scontrol show config`, `scontrol show partition`, `scontrol show reservation`, `sacctmgr show assoc
+//! -P`, `sacctmgr show qos -P` and `sshare -a -l -P` print. Which of them a text is can be seen from the text, so files may come in any order.
 //! What is found and has no counterpart is listed, not dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+mod limits;
+
+pub use limits::{Limit, Value};
 
 /// Settings as Slurm has them, without those that are about neither priorities nor the scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +56,10 @@ pub struct Partition {
     pub tier: u32,
     /// `TRESBillingWeights`, if there are any.
     pub billing: Option<String>,
+    /// `MaxTime`, `MinNodes` and `MaxNodes`.
+    pub limits: Vec<Limit>,
+    /// The quality of service whose limits count there, if there is one.
+    pub qos: Option<String>,
 }
 
 /// An account.
@@ -63,6 +71,8 @@ pub struct Account {
     pub parent: Option<String>,
     /// How many shares it has; nothing where it shares as its parent does.
     pub shares: Option<u32>,
+    /// Its limits.
+    pub limits: Vec<Limit>,
 }
 
 /// A user of an account.
@@ -78,6 +88,8 @@ pub struct User {
     pub priority: u32,
     /// What was used, in billed units times seconds.
     pub usage: u64,
+    /// Its limits.
+    pub limits: Vec<Limit>,
 }
 
 /// A quality of service.
@@ -87,6 +99,21 @@ pub struct Qos {
     pub name: String,
     /// Its priority.
     pub priority: u32,
+    /// Its limits.
+    pub limits: Vec<Limit>,
+}
+
+/// A reservation of nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reservation {
+    /// Its name.
+    pub name: String,
+    /// When it begins, as a clock at the site shows it.
+    pub start: String,
+    /// When it ends.
+    pub end: String,
+    /// How many nodes it has.
+    pub nodes: u64,
 }
 
 /// What was found.
@@ -102,6 +129,8 @@ pub struct Priorities {
     pub users: Vec<User>,
     /// Qualities of service.
     pub qos: Vec<Qos>,
+    /// Reservations of nodes.
+    pub reservations: Vec<Reservation>,
     /// Whether an answer says which account is below which.
     pub knows_parents: bool,
     /// Other things that were found, and have no counterpart: a sentence for each.
@@ -114,7 +143,7 @@ pub enum PrioritiesError {
     /// It is none of the answers.
     #[error(
         "{file}: this is no answer of 'scontrol show config', 'scontrol show partition', 'sacctmgr show assoc -P', \
-         'sacctmgr show qos -P' or 'sshare -a -l -P'; save one of these in the file"
+         'sacctmgr show qos -P', 'sshare -a -l -P' or 'scontrol show reservation'; save one of these in the file"
     )]
     Unknown {
         /// Which file.
@@ -229,13 +258,17 @@ impl Depths {
 const ROOT: &str = "root";
 
 /// What is kept of the settings beside those of priorities.
-const OTHER_KEYS: [&str; 5] = [
+const OTHER_KEYS: [&str; 6] = [
+    "DependencyParameters",
     "FairShareDampeningFactor",
     "OverTimeLimit",
     "SchedulerParameters",
     "SchedulerType",
     "SelectTypeParameters",
 ];
+
+/// Flags of reservations that come again and again.
+const REPEATED: [&str; 5] = ["HOURLY", "DAILY", "WEEKDAY", "WEEKEND", "WEEKLY"];
 
 impl Priorities {
     /// Takes in an answer.
@@ -253,6 +286,10 @@ impl Priorities {
             self.read_associations(file, &heading, text)
         } else if has("Name") && has("Priority") {
             self.read_qos(file, &heading, text)
+        } else if text.contains("ReservationName=") {
+            self.read_reservations(file, text)
+        } else if text.starts_with("No reservations in the system") {
+            Ok(())
         } else if text.contains("PartitionName=") {
             self.read_partitions(file, text)
         } else if text.lines().any(|line| line.starts_with("PriorityType ")) {
@@ -279,7 +316,9 @@ impl Priorities {
                 let Some((key, value)) = word.split_once('=') else { continue };
                 if key == "PartitionName" {
                     let name = value.to_owned();
-                    self.partitions.push(Partition { name, priority: 1, tier: 1, billing: None });
+                    let (billing, limits, qos) = (None, Vec::new(), None);
+                    let (priority, tier) = (1, 1);
+                    self.partitions.push(Partition { name, priority, tier, billing, limits, qos });
                     continue;
                 }
                 let Some(partition) = self.partitions.last_mut() else { continue };
@@ -295,8 +334,71 @@ impl Priorities {
                     "PriorityJobFactor" => partition.priority = read("PriorityJobFactor")?,
                     "PriorityTier" => partition.tier = read("PriorityTier")?,
                     "TRESBillingWeights" => partition.billing = Some(value.to_owned()),
+                    "MaxTime" => {
+                        let wall = limits::wall(value).map(Value::Seconds);
+                        let limit = wall.map(|value| Limit { key: "max_wall", value });
+                        partition.limits.extend(limit);
+                    }
+                    "MinNodes" | "MaxNodes" => {
+                        let key = if key == "MinNodes" { "min_nodes" } else { "max_nodes" };
+                        // Everybody has one at least, and UNLIMITED is no number.
+                        let count = value.parse().ok();
+                        let count = count.filter(|count| key == "max_nodes" || *count > 1);
+                        let limit = count.map(|count| Limit { key, value: Value::Count(count) });
+                        partition.limits.extend(limit);
+                    }
+                    "QoS" => partition.qos = Some(value.to_owned()).filter(|name| name != "N/A"),
                     _ => {}
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_reservations(&mut self, file: &str, text: &str) -> Result<(), PrioritiesError> {
+        let mut found: Vec<Reservation> = Vec::new();
+        for (line, number) in text.lines().zip(1..) {
+            for word in line.split_whitespace() {
+                let Some((key, value)) = word.split_once('=') else { continue };
+                if key == "ReservationName" {
+                    found.push(Reservation { name: value.to_owned(), ..Reservation::default() });
+                    continue;
+                }
+                let Some(reservation) = found.last_mut() else { continue };
+                let name = &reservation.name;
+                match key {
+                    "StartTime" => reservation.start = value.to_owned(),
+                    "EndTime" => reservation.end = value.to_owned(),
+                    "NodeCnt" => {
+                        let count = value.parse().map_err(|_| PrioritiesError::Number {
+                            file: file.to_owned(),
+                            line: number,
+                            field: "NodeCnt",
+                            text: value.to_owned(),
+                        });
+                        reservation.nodes = count?;
+                    }
+                    "Flags" => {
+                        for flag in value.split(',').filter(|flag| REPEATED.contains(flag)) {
+                            self.left_out.insert(format!(
+                                "that the reservation '{name}' comes again ({flag}): it is there once"
+                            ));
+                        }
+                    }
+                    "Licenses" | "BurstBuffer" | "Watts" if !matches!(value, "(null)" | "n/a") => {
+                        self.left_out.insert(format!("{word} of the reservation '{name}'"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for reservation in found {
+            match reservation.nodes {
+                0 => {
+                    let name = &reservation.name;
+                    self.left_out.insert(format!("the reservation '{name}', which has no nodes"));
+                }
+                _ => self.reservations.push(reservation),
             }
         }
         Ok(())
@@ -312,11 +414,12 @@ impl Priorities {
             let row = row?;
             let name = row.get(&["Name"]).unwrap_or_default().to_owned();
             let priority = row.number("the priority", &["Priority"])?.unwrap_or(0);
-            let limits = ["GrpTRES", "GrpJobs", "MaxTRES", "MaxTRESPU", "MaxJobsPU", "MaxWall"];
-            if limits.iter().any(|limit| row.get(&[limit]).is_some_and(|text| !text.is_empty())) {
-                self.left_out.insert(format!("the limits of the qos '{name}'"));
+            let whose = format!("the qos '{name}'");
+            let limits = limits::of_qos(&row, &whose, &mut self.left_out);
+            if row.get(&["Preempt"]).is_some_and(|text| !text.is_empty()) {
+                self.left_out.insert(format!("that {whose} preempts others"));
             }
-            self.qos.push(Qos { name, priority });
+            self.qos.push(Qos { name, priority, limits });
         }
         Ok(())
     }
@@ -342,15 +445,22 @@ impl Priorities {
                     continue;
                 }
                 let priority = row.number("the priority", &["Priority"])?.unwrap_or(0);
+                let whose = format!("the user '{user}' in '{account}'");
+                let limits = limits::of_association(&row, &whose, &mut self.left_out);
                 let (name, account) = (user.to_owned(), account.to_owned());
-                self.users.push(User { name, account, shares, priority, usage: 0 });
+                self.users.push(User { name, account, shares, priority, usage: 0, limits });
                 continue;
             }
+            let whose = format!("the account '{account}'");
+            let limits = limits::of_association(&row, &whose, &mut self.left_out);
             let indented = depths.enter(written);
             self.knows_parents |= written.starts_with(' ');
             let named = row.get(&["ParentName", "Par Name"]).map(str::trim).map(str::to_owned);
             let parent = named.filter(|name| !name.is_empty()).or(indented);
-            self.add_account(account, parent, shares);
+            if account == ROOT && !limits.is_empty() {
+                self.left_out.insert("the limits of the account 'root'".to_owned());
+            }
+            self.add_account(account, parent, shares, limits);
         }
         if clusters.len() > 1 {
             self.left_out.insert(format!(
@@ -361,15 +471,26 @@ impl Priorities {
         Ok(())
     }
 
-    fn add_account(&mut self, name: &str, parent: Option<String>, shares: Option<u32>) {
+    fn add_account(
+        &mut self,
+        name: &str,
+        parent: Option<String>,
+        shares: Option<u32>,
+        limits: Vec<Limit>,
+    ) {
         let parent = parent.filter(|parent| parent != ROOT);
         if name == ROOT {
             return;
         }
         match self.accounts.iter_mut().find(|known| known.name == name) {
             // Another answer may know what stands above it.
-            Some(known) => known.parent = known.parent.take().or(parent),
-            None => self.accounts.push(Account { name: name.to_owned(), parent, shares }),
+            Some(known) => {
+                known.parent = known.parent.take().or(parent);
+                if known.limits.is_empty() {
+                    known.limits = limits;
+                }
+            }
+            None => self.accounts.push(Account { name: name.to_owned(), parent, shares, limits }),
         }
     }
 
@@ -388,7 +509,7 @@ impl Priorities {
             let shares = row.shares(&["RawShares"])?;
             if name.is_empty() {
                 let parent = depths.enter(written);
-                self.add_account(account, parent, shares);
+                self.add_account(account, parent, shares, Vec::new());
                 continue;
             }
             let usage = row.number("the usage", &["RawUsage"])?.unwrap_or(0);
@@ -397,7 +518,8 @@ impl Priorities {
                 Some(user) => user.usage = usage,
                 None => {
                     let (name, account) = (name.to_owned(), account.to_owned());
-                    self.users.push(User { name, account, shares, priority: 0, usage });
+                    let (priority, limits) = (0, Vec::new());
+                    self.users.push(User { name, account, shares, priority, usage, limits });
                 }
             }
         }
@@ -431,6 +553,7 @@ mod tests {
             name: name.to_owned(),
             parent: parent.map(str::to_owned),
             shares: Some(shares),
+            limits: Vec::new(),
         };
         let accounts = vec![account("physics", None, 40), account("hep", Some("physics"), 3)];
         let read = |texts: &[&str]| {
@@ -463,19 +586,75 @@ mod tests {
                           TRESBillingWeights=CPU=1.0,Mem=0.25G\n\nPartitionName=debug\n";
         found.read("partitions", partitions).unwrap();
         let billing = Some("CPU=1.0,Mem=0.25G".to_owned());
+        let partition = |name: &str, priority, tier, billing| {
+            let (name, limits, qos) = (name.to_owned(), Vec::new(), None);
+            Partition { name, priority, tier, billing, limits, qos }
+        };
         assert_eq!(
             found.partitions,
-            [
-                Partition { name: "batch".to_owned(), priority: 3, tier: 2, billing },
-                Partition { name: "debug".to_owned(), priority: 1, tier: 1, billing: None },
-            ]
+            [partition("batch", 3, 2, billing), partition("debug", 1, 1, None),]
         );
-        found.read("qos", "Name|Priority|GrpTRES\nnormal|0|\nhigh|50|cpu=8\n").unwrap();
-        let qos = |name: &str, priority| Qos { name: name.to_owned(), priority };
-        assert_eq!(found.qos, [qos("normal", 0), qos("high", 50)]);
+        let qos = "Name|Priority|Preempt|Flags|GrpTRES|GrpTRESMins|MaxWall|MaxJobsPU\nnormal|0||||||\n\
+                   high|50|normal|DenyOnLimit,NoReserve|cpu=8,license/x=2|cpu=5|1-00:00:00|3\n";
+        found.read("qos", qos).unwrap();
+        let limit = |key, value| Limit { key, value };
+        let limits = vec![
+            limit("grp_tres", Value::Tres("cpu=8".to_owned())),
+            limit("max_wall", Value::Seconds(86_400)),
+            limit("max_jobs_per_user", Value::Count(3)),
+            limit("deny_on_limit", Value::Yes),
+        ];
+        let qos = |name: &str, priority, limits| Qos { name: name.to_owned(), priority, limits };
+        assert_eq!(found.qos, [qos("normal", 0, Vec::new()), qos("high", 50, limits)]);
         assert_eq!(
             found.left_out.into_iter().collect::<Vec<_>>(),
-            ["the limits of the qos 'high'"]
+            [
+                "GrpTRESMins of the qos 'high'",
+                "license/x=2 in GrpTRES of the qos 'high'",
+                "that the qos 'high' preempts others",
+                "the flag NoReserve of the qos 'high'",
+            ]
+        );
+    }
+
+    #[test]
+    fn limits_are_those_of_the_row() {
+        let mut found = Priorities::default();
+        let text = "Cluster|Account|User|Par Name|Share|Priority|GrpJobs|GrpTRES|MaxJobs|MaxSubmit|MaxWall\n\
+                    lab|hep|||1||9|node=4|3||\nlab|hep|al||1|||||7|02:00:00\n";
+        found.read("saved", text).unwrap();
+        let keys = |limits: &[Limit]| limits.iter().map(|limit| limit.key).collect::<Vec<_>>();
+        assert_eq!(keys(&found.accounts[0].limits), ["grp_jobs", "grp_tres", "max_jobs"]);
+        assert_eq!(keys(&found.users[0].limits), ["max_wall", "max_submit"]);
+        let text = "PartitionName=day\n   MaxTime=1-00:00:00 MinNodes=0 MaxNodes=16 QoS=N/A\n\nPartitionName=long\n   \
+                    MaxTime=UNLIMITED MinNodes=2 MaxNodes=UNLIMITED QoS=long\n";
+        found.read("partitions", text).unwrap();
+        let of = |place: usize| {
+            (keys(&found.partitions[place].limits), found.partitions[place].qos.clone())
+        };
+        assert_eq!(of(0), (vec!["max_wall", "max_nodes"], None));
+        assert_eq!(of(1), (vec!["min_nodes"], Some("long".to_owned())));
+    }
+
+    #[test]
+    fn reservations_of_nodes_are_read() {
+        let mut found = Priorities::default();
+        let text = "ReservationName=maint StartTime=2026-03-01T08:00:00 EndTime=2026-03-01T12:00:00 Duration=04:00:00\n   \
+                    Nodes=n[1-4] NodeCnt=4 CoreCnt=16 Features=(null) PartitionName=main Flags=MAINT,DAILY,SPEC_NODES\n   \
+                    TRES=cpu=16\n   Users=root Accounts=(null) Licenses=(null) State=INACTIVE\n\n\
+                    ReservationName=power StartTime=2026-03-01T08:00:00 EndTime=2026-03-02T08:00:00\n   \
+                    Nodes= NodeCnt=0 Licenses=power:900 Flags=ANY_NODES\n";
+        found.read("saved", text).unwrap();
+        let text = |text: &str| text.to_owned();
+        let [start, end] = ["2026-03-01T08:00:00", "2026-03-01T12:00:00"].map(text);
+        assert_eq!(found.reservations, [Reservation { name: text("maint"), start, end, nodes: 4 }]);
+        assert_eq!(
+            found.left_out.into_iter().collect::<Vec<_>>(),
+            [
+                "Licenses=power:900 of the reservation 'power'",
+                "that the reservation 'maint' comes again (DAILY): it is there once",
+                "the reservation 'power', which has no nodes",
+            ]
         );
     }
 

@@ -34,8 +34,10 @@ mod quantity;
 mod reader;
 mod run;
 mod sacct;
+mod submit_line;
 #[cfg(test)]
 mod tests;
+mod ties;
 mod time;
 mod twice;
 
@@ -48,3 +50,5 @@ pub use name::{Kind, NameTable};
 pub use nodes::{NodeDoubt, NodesSeen};
 pub use options::Options;
 pub use run::{Ending, Run};
+#[doc(hidden)]
+pub use submit_line::SubmitLine;

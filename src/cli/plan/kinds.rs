@@ -194,7 +194,7 @@ fn text(answer: &Answer<'_>) -> String {
         let row = |place: usize| {
             let point = &curve.points[place];
             let mark = match place {
-                place if point.at == f64::from(kind.recommended_nodes) => super::map::RECOMMENDED,
+                _ if point.at == f64::from(kind.recommended_nodes) => super::map::RECOMMENDED,
                 place if curve.is_comparable(place) => "●",
                 _ => "○",
             };

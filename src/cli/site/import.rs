@@ -16,7 +16,7 @@ mod file;
 /// Convert the priorities of a Slurm cluster to a site file
 ///
 /// The files are what 'scontrol show config', 'scontrol show partition', 'sacctmgr show assoc tree -P', 'sacctmgr show
-/// qos -P' and 'sshare -a -l -P' print, in any order. What sshare says was used counts as usage from before the first job.
+/// qos -P', 'sshare -a -l -P' and 'scontrol show reservation' print, in any order. What sshare says was used counts as usage from before the first job.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   scontrol show config > config.txt

@@ -320,6 +320,8 @@ fn state(state: State) -> &'static str {
         State::Rejected(Rejection::TooMuchPower | Rejection::FeedTooSmall { .. }) => {
             "rejected: power"
         }
+        State::Rejected(Rejection::OverLimit(_)) => "rejected: limit",
+        State::Rejected(Rejection::NeverEligible) => "rejected: never eligible",
         State::Dropped(DropReason::Unsaid) => "dropped",
         State::Dropped(DropReason::LowUtility) => "dropped: utility",
         State::Dropped(DropReason::NoMachine) => "dropped: machine",

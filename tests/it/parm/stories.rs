@@ -169,8 +169,16 @@ fn a_limit_that_nobody_foresaw() {
         queue.insert(job, &footprint);
         let (now, arrived) = (ledger.now(), &[job]);
         let changes = Changes { arrived, machine: true, ..Changes::default() };
-        let view =
-            View { now, jobs: &jobs, queue: &queue, ledger, model: &model, changes, waited: None };
+        let view = View {
+            now,
+            jobs: &jobs,
+            queue: &queue,
+            ledger,
+            model: &model,
+            changes,
+            waited: None,
+            eligible: &[],
+        };
         let mut decisions = Vec::new();
         policy.decide(&view, &mut decisions);
         decisions

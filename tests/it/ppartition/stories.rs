@@ -275,6 +275,7 @@ impl Surprised {
             model: &model,
             changes: Changes { arrived: &arrived, machine: true, ..Changes::default() },
             waited: None,
+            eligible: &[],
         };
         let mut decisions = Vec::new();
         self.policy.decide(&view, &mut decisions);

@@ -815,7 +815,7 @@ where
 
     fn forget(&mut self, job: JobId) -> bool {
         self.chooser.left(job);
-        self.order.left(job);
+        self.order.withdrawn(job);
         // It may have been the head's.
         self.promised = None;
         true

@@ -63,6 +63,10 @@ impl PolicyKind for ConservativeSpec {
     fn minds_kinds(&self, _: Freedoms) -> bool {
         true
     }
+
+    fn minds_limits(&self, _: Freedoms) -> bool {
+        true
+    }
 }
 
 /// What is free when.
@@ -221,6 +225,11 @@ impl Policy for Conservative {
         };
         self.start_due(view, &mut plan, decisions);
         self.plan = Some(plan);
+    }
+
+    fn forget(&mut self, _job: JobId) -> bool {
+        self.plan = None;
+        true
     }
 
     fn copy(&self) -> Option<Box<dyn Policy + Send>> {

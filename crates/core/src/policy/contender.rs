@@ -136,6 +136,9 @@ impl PolicySpec {
         if field.kinds.is_some() && !self.minds_kinds(freedoms) {
             return Err(Unfit::Kinds);
         }
+        if field.has_limits && !self.minds_limits(freedoms) {
+            return Err(Unfit::Limits);
+        }
         if field.kinds == Some(OnKinds::Shared) {
             freedoms = freedoms & Freedoms::of(&[Freedom::Drops]);
         }

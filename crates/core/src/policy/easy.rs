@@ -51,6 +51,10 @@ impl PolicyKind for EasySpec {
         true
     }
 
+    fn minds_limits(&self, _: Freedoms) -> bool {
+        true
+    }
+
     fn order_mut(&mut self) -> Option<&mut OrderSpec> {
         Some(&mut self.order)
     }

@@ -138,6 +138,10 @@ impl PolicyKind for EasyPowerSpec {
         true
     }
 
+    fn minds_limits(&self, _: Freedoms) -> bool {
+        true
+    }
+
     fn order_mut(&mut self) -> Option<&mut OrderSpec> {
         Some(&mut self.order)
     }

@@ -31,6 +31,10 @@ impl PolicyKind for Fcfs {
     fn minds_kinds(&self, _: Freedoms) -> bool {
         true
     }
+
+    fn minds_limits(&self, _: Freedoms) -> bool {
+        true
+    }
 }
 
 impl Policy for Fcfs {

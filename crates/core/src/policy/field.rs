@@ -26,6 +26,8 @@ pub struct Field<'a> {
     pub has_feeds: bool,
     /// Where its nodes are of several kinds or shared by jobs: which jobs this is about.
     pub kinds: Option<OnKinds>,
+    /// Whether jobs leave the queue that are over a limit of the site.
+    pub has_limits: bool,
 }
 
 /// Jobs on nodes of one of several kinds.
@@ -52,7 +54,7 @@ impl<'a> Field<'a> {
         };
         let (gearbox, has_feeds) = (&machine.gearbox, machine.feeds.is_some());
         let draws = Draws::ByLaw;
-        Field { world, choices, gearbox, seed, draws, has_feeds, kinds: None }
+        Field { world, choices, gearbox, seed, draws, has_feeds, kinds: None, has_limits: false }
     }
 }
 
@@ -80,6 +82,12 @@ pub enum Unfit {
         (--partition), or choose a built-in policy"
     )]
     Kinds,
+    /// It cannot deal with limits of a site.
+    #[error(
+        "it cannot keep limits of jobs; leave them out of the site file, and '%' out of arrays, or choose fcfs, easy, easy-power, \
+        conservative, pb-guided, rmap-*, utility or share(use=caps or recaps)"
+    )]
+    Limits,
     /// It cannot do here what it was asked to: why, and what to do.
     #[error("{0}")]
     Here(String),

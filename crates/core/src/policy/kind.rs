@@ -162,6 +162,12 @@ pub trait PolicyKind: fmt::Debug + Any + Send + Sync {
         self.wants().has(Freedom::Nodes) && field.kinds.is_none()
     }
 
+    /// Whether it can decide where a site has limits, if it may do so much: jobs leave the queue then that have no room under
+    /// one ([`Policy::forget`]). Whoever goes through the queue as backfilling policies do can.
+    fn minds_limits(&self, _may: Freedoms) -> bool {
+        false
+    }
+
     /// What it was published with, if it may do so much.
     fn believes(&self, _may: Freedoms) -> Published {
         Published::Rated

@@ -84,6 +84,11 @@ pub trait Order {
     /// A job does not wait any more.
     fn left(&mut self, _job: JobId) {}
 
+    /// A job leaves the queue that was not started, even if this was decided: it may come again.
+    fn withdrawn(&mut self, job: JobId) {
+        self.left(job);
+    }
+
     /// How far off its predictions were so far; see [`Policy::predictions`](super::Policy::predictions).
     fn predictions(&self) -> Option<Predictions> {
         None
@@ -223,6 +228,11 @@ impl<C: Cost> Order for Keyed<C> {
             waiting.remove(place);
         }
         self.cost.left(job);
+    }
+
+    fn withdrawn(&mut self, job: JobId) {
+        self.left(job);
+        self.cost.withdrawn(job);
     }
 
     fn predictions(&self) -> Option<Predictions> {

@@ -163,6 +163,10 @@ impl PolicyKind for ShareSpec {
         true
     }
 
+    fn minds_limits(&self, may: Freedoms) -> bool {
+        matches!(self.uses.unwrap_or(Use::most(may)), Use::Caps | Use::Recaps)
+    }
+
     fn order_mut(&mut self) -> Option<&mut OrderSpec> {
         Some(&mut self.order)
     }

@@ -247,7 +247,8 @@ where
     }
 
     fn forget(&mut self, job: JobId) -> bool {
-        self.order.left(job);
+        self.order.withdrawn(job);
+        self.started.retain(|started| *started != job);
         Slurm::forget(self);
         true
     }

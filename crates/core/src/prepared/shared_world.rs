@@ -11,6 +11,7 @@ use crate::belief::Joined;
 use crate::budget::Budget;
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
+use crate::limits::Limits;
 use crate::machine::{Cooling, Details, Machine};
 use crate::model::Model;
 use crate::policy::{Accuracy, Believe, Field, OnKinds, PolicySpec, Unfit};
@@ -63,6 +64,10 @@ pub struct SharedWorld {
     seats: Option<Arc<Seats>>,
     /// What puts jobs before others, where the site says it.
     priorities: Option<Arc<Priorities>>,
+    /// What users and others may have, where the site says it.
+    limits: Option<Arc<Limits>>,
+    /// Whether jobs may be kept out of the queue by limits.
+    has_limits: bool,
 }
 
 impl SharedWorld {
@@ -127,16 +132,38 @@ impl SharedWorld {
             use Freedom::{Caps, Drops, Nodes, Recaps};
             rules.allow = rules.allow & Freedoms::of(&[Caps, Recaps, Nodes, Drops]);
         }
-        let priorities = rules.site.as_ref().map(|site| {
-            let (queues, partitions) = (workload.queue_names(), workload.partition_names());
-            site.priorities(
-                LogNames { queues, partitions, ..LogNames::default() },
-                &workload.dates(),
-            )
-        });
+        let (queues, partitions) = (workload.queue_names(), workload.partition_names());
+        let names = LogNames { queues, partitions, ..LogNames::default() };
+        let limits = rules.site.as_ref().map(|site| site.limits(names, &workload.dates()));
+        let limits = limits.transpose().map_err(|why| Unsuited::Site(why.to_string()))?;
+        if let Some(kinds) = &machine.kinds
+            && let Some(limits) = &limits
+            && limits.reservations.iter().any(|one| one.nodes < u64::from(kinds.nodes()))
+        {
+            return Err(Unsuited::Site(
+                "a [[reservation]] of some of the nodes cannot be simulated where nodes are of several kinds or shared; leave \
+                 'nodes' out for all of them, or name one partition whose nodes are not shared (--partition)"
+                    .to_owned(),
+            ));
+        }
+        let limits = limits.map(Arc::new);
+        let has_limits = limits.as_ref().is_some_and(|limits| !limits.is_empty())
+            || workload.structures().limit_arrays();
+        let priorities = rules.site.as_ref().map(|site| site.priorities(names, &workload.dates()));
         let priorities = priorities.transpose().map_err(|why| Unsuited::Site(why.to_string()))?;
         let priorities = priorities.map(Arc::new);
-        Ok(SharedWorld { world, rules, believe, seed, power, parts, seats, priorities })
+        Ok(SharedWorld {
+            world,
+            rules,
+            believe,
+            seed,
+            power,
+            parts,
+            seats,
+            priorities,
+            limits,
+            has_limits,
+        })
     }
 
     /// How far off predictions of power are, if that is what policies believe.
@@ -147,6 +174,11 @@ impl SharedWorld {
     /// What puts jobs before others, where the site says it.
     pub fn priorities(&self) -> Option<&Arc<Priorities>> {
         self.priorities.as_ref()
+    }
+
+    /// What users and others may have, where the site says it.
+    pub fn limits(&self) -> Option<&Arc<Limits>> {
+        self.limits.as_ref()
     }
 
     /// How jobs really run.
@@ -179,8 +211,8 @@ impl SharedWorld {
         let draws = self.power.as_ref().map(|power| power.draws.clone()).unwrap_or_default();
         let on = |part: &Machine, world: &Arc<World>, kinds: Option<OnKinds>| {
             let field = Field::new(part, world.clone(), self.rules.allow, self.seed);
-            let has_feeds = machine.feeds.is_some();
-            let field = Field { draws: draws.clone(), kinds, has_feeds, ..field };
+            let (has_feeds, has_limits) = (machine.feeds.is_some(), self.has_limits);
+            let field = Field { draws: draws.clone(), kinds, has_feeds, has_limits, ..field };
             Ok(policy.enter(&field, self.believe)?.belief(jobs))
         };
         let Some(seats) = &self.seats else {

@@ -14,6 +14,8 @@ use jiff::civil::{Date, Weekday};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+mod limits;
+
 use super::{Billing, Level, Points, Priorities, Scheduler, Setting, Settings, Weights};
 use crate::calendar::{Calendar, NoCalendar, RunDates, local_after};
 use crate::fairshare::{AssociationId, Decay, Rule, Shares};
@@ -66,6 +68,16 @@ pub enum SiteError {
         /// Why there are no dates, and what to do.
         why: NoCalendar,
     },
+    /// A reservation begins at a date, and the log has no dates.
+    #[error("{}: the reservation '{reservation}': {why}", path.display())]
+    NoDatesFor {
+        /// Which file.
+        path: PathBuf,
+        /// The reservation.
+        reservation: String,
+        /// Why there are no dates, and what to do.
+        why: NoCalendar,
+    },
 }
 
 /// A site's file, as written.
@@ -78,13 +90,17 @@ struct File {
     priority: PriorityFile,
     scheduler: Option<BTreeMap<String, Spanned<Value>>>,
     #[serde(default)]
+    jobs: limits::JobsFile,
+    #[serde(default)]
     account: Vec<Spanned<AccountFile>>,
     #[serde(default)]
     user: Vec<Spanned<UserFile>>,
     #[serde(default)]
-    qos: Vec<Spanned<LevelFile>>,
+    qos: Vec<Spanned<QosFile>>,
     #[serde(default)]
-    partition: Vec<Spanned<LevelFile>>,
+    partition: Vec<Spanned<PartitionFile>>,
+    #[serde(default)]
+    reservation: Vec<Spanned<limits::ReservationFile>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -130,6 +146,13 @@ struct AccountFile {
     parent: Option<String>,
     #[serde(default = "one")]
     shares: u32,
+    grp_jobs: Option<u32>,
+    grp_submit: Option<u32>,
+    grp_tres: Option<Spanned<String>>,
+    max_jobs: Option<u32>,
+    max_submit: Option<u32>,
+    max_tres_per_job: Option<Spanned<String>>,
+    max_wall: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -143,16 +166,72 @@ struct UserFile {
     priority: u32,
     #[serde(default)]
     usage: f64,
+    grp_jobs: Option<u32>,
+    grp_submit: Option<u32>,
+    grp_tres: Option<Spanned<String>>,
+    max_jobs: Option<u32>,
+    max_submit: Option<u32>,
+    max_tres_per_job: Option<Spanned<String>>,
+    max_wall: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LevelFile {
+struct QosFile {
+    name: String,
+    #[serde(default)]
+    priority: u32,
+    /// To say where it belongs.
+    #[serde(default)]
+    tier: u32,
+    grp_jobs: Option<u32>,
+    grp_submit: Option<u32>,
+    grp_tres: Option<Spanned<String>>,
+    max_jobs_per_user: Option<u32>,
+    max_jobs_per_account: Option<u32>,
+    max_submit_per_user: Option<u32>,
+    max_submit_per_account: Option<u32>,
+    max_tres_per_job: Option<Spanned<String>>,
+    max_tres_per_user: Option<Spanned<String>>,
+    max_tres_per_account: Option<Spanned<String>>,
+    min_tres_per_job: Option<Spanned<String>>,
+    max_wall: Option<Spanned<String>>,
+    #[serde(default)]
+    deny_on_limit: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartitionFile {
     name: String,
     #[serde(default)]
     priority: u32,
     #[serde(default)]
     tier: u32,
+    max_wall: Option<Spanned<String>>,
+    min_nodes: Option<u64>,
+    max_nodes: Option<u64>,
+    qos: Option<String>,
+}
+
+/// What a quality of service or a partition is worth.
+#[derive(Clone, Debug)]
+struct LevelFile {
+    name: String,
+    priority: u32,
+    tier: u32,
+}
+
+impl From<&QosFile> for LevelFile {
+    fn from(file: &QosFile) -> Self {
+        LevelFile { name: file.name.clone(), priority: file.priority, tier: file.tier }
+    }
+}
+
+impl From<&PartitionFile> for LevelFile {
+    fn from(file: &PartitionFile) -> Self {
+        LevelFile { name: file.name.clone(), priority: file.priority, tier: file.tier }
+    }
 }
 
 fn one() -> u32 {
@@ -218,6 +297,7 @@ pub struct SiteFile {
     users: Vec<(UserFile, Option<String>, AssociationId)>,
     qos: Vec<LevelFile>,
     partitions: Vec<LevelFile>,
+    limits: limits::Written,
     names: Vec<Named>,
 }
 
@@ -418,7 +498,7 @@ fn tree(
     while !left.is_empty() {
         let before = left.len();
         left.retain(|account| {
-            let AccountFile { name, parent, shares: of_account } = account.get_ref();
+            let AccountFile { name, parent, shares: of_account, .. } = account.get_ref();
             let parent = places.get(parent.as_deref().unwrap_or("root")).copied();
             if let Some(parent) = parent {
                 places.insert(name.clone(), shares.add_account(parent, *of_account));
@@ -444,23 +524,29 @@ fn tree(
     Ok((shares, places))
 }
 
-fn levels(
+fn levels<'a, T>(
     source: &Source<'_>,
     table: &str,
-    levels: &[Spanned<LevelFile>],
-) -> Result<Vec<LevelFile>, SiteError> {
-    for (place, level) in levels.iter().enumerate() {
-        let LevelFile { name, tier, .. } = level.get_ref();
-        if levels[..place].iter().any(|other| other.get_ref().name == *name) {
+    written: &'a [Spanned<T>],
+) -> Result<Vec<LevelFile>, SiteError>
+where
+    LevelFile: From<&'a T>,
+{
+    let mut levels: Vec<LevelFile> = Vec::new();
+    for one in written {
+        let level = LevelFile::from(one.get_ref());
+        let LevelFile { name, tier, .. } = &level;
+        if levels.iter().any(|other| other.name == *name) {
             let why = format!("the {table} '{name}' is there twice; leave one out");
-            return Err(source.wrong(level.span().start, why));
+            return Err(source.wrong(one.span().start, why));
         }
         if table == "qos" && *tier > 0 {
             let why = "'tier' is for [[partition]]; leave it out";
-            return Err(source.wrong(level.span().start, why));
+            return Err(source.wrong(one.span().start, why));
         }
+        levels.push(level);
     }
-    Ok(levels.iter().map(|level| level.get_ref().clone()).collect())
+    Ok(levels)
 }
 
 impl SiteFile {
@@ -521,6 +607,12 @@ impl SiteFile {
         }
         let qos = levels(&source, "qos", &file.qos)?;
         let partitions = levels(&source, "partition", &file.partition)?;
+        let limits = limits::Written::of(
+            &source,
+            (&file.jobs, &file.reservation),
+            (&file.account, &file.user),
+            (&file.qos, &file.partition),
+        )?;
         let names = match &file.names {
             None => Vec::new(),
             Some(names) => read_names(&path.parent().unwrap_or(Path::new("")).join(names))?,
@@ -537,6 +629,7 @@ impl SiteFile {
             users,
             qos,
             partitions,
+            limits,
             names,
         })
     }

@@ -75,6 +75,9 @@ pub struct Run {
     pub feed_power: Vec<FeedSample>,
     /// The nodes of each job that started on a machine with feeds; kept with the power.
     pub placed: Vec<Placed>,
+    /// When each job became eligible, by [`JobId`]: [`Instant::NEVER`] for those that did when they were submitted. Empty if
+    /// nobody was held back.
+    pub eligible: Vec<Instant>,
     /// Why it ended before all jobs did, if it did: then no figure says anything about the policy.
     pub stopped: Option<Stopped>,
 }
@@ -126,6 +129,7 @@ impl Run {
             feeds: Vec::new(),
             feed_power: Vec::new(),
             placed: Vec::new(),
+            eligible: Vec::new(),
             stopped: None,
         }
     }

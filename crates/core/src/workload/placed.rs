@@ -35,6 +35,11 @@ impl Workload {
         self.placed = AllPlaced { of_jobs, lists: lists.into() };
     }
 
+    /// What `job` had when it really ran, as far as its log says so.
+    pub(crate) fn placed(&self, job: JobId) -> Placed {
+        self.placed.of_jobs.get(job.index()).copied().unwrap_or_default()
+    }
+
     /// How many nodes `job` had when it really ran, if its log says so.
     pub(crate) fn recorded_nodes(&self, job: JobId) -> Option<u32> {
         let placed = self.placed.of_jobs.get(job.index())?;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use busbar::workload::records::{Format, Importer, Options};
+use busbar::workload::records::{Format, Importer, Options, SubmitLine};
 use busbar::workload::swf::{self, BadRecords, SwfError};
 
 use super::told;
@@ -54,6 +54,21 @@ pub(super) fn packed_examples() -> Vec<Vec<u8>> {
 
 pub(super) fn packed_log(place: &Place, input: &[u8]) -> String {
     told(swf::read_path(place.file("log.swf.gz", input), BadRecords::Skip))
+}
+
+pub(super) fn submit_lines() -> Vec<Vec<u8>> {
+    quoted(&[
+        "crates/workloads/src/records/submit_line.rs",
+        "crates/core/src/structure/dependency.rs",
+    ])
+}
+
+pub(super) fn submit_line(_: &Place, input: &[u8]) -> String {
+    let text = String::from_utf8_lossy(input);
+    let said = SubmitLine::read(&text);
+    let written = said.needs.to_string();
+    assert_eq!(written.parse().as_ref(), Ok(&said.needs), "{written}");
+    told(text.parse::<busbar::structure::Needs>().map(|needs| (said, needs)))
 }
 
 pub(super) fn import(format: Format, input: &[u8]) -> String {

@@ -33,12 +33,17 @@ pub(super) fn priority_files() -> Vec<Vec<u8>> {
         "[priority]\ncalc_period = \"5min\"\nmax_age = \"7d\"\n[priority.weights]\nage = 1000\n[priority.billing]\ncpu = 0.5\n",
         "[[account]]\nname = \"a\"\nparent = \"b\"\n[[account]]\nname = \"b\"\n[[user]]\nname = \"1\"\naccount = \"a\"\nshares = 3\nusage = 1e6\n",
         "[[qos]]\nname = \"high\"\npriority = 10\n[[partition]]\nname = \"debug\"\npriority = 1\ntier = 4\n",
+        "[jobs]\nover_time_limit = \"5min\"\n[[qos]]\nname = \"1\"\ngrp_tres = \"cpu=64,mem=4G\"\nmax_jobs_per_user = 2\n[[partition]]\n\
+         name = \"2\"\nqos = \"1\"\nmax_wall = \"1d\"\nmin_nodes = 2\n[[account]]\nname = \"3\"\nmax_submit = 4\n",
     ])
 }
 
 /// A site's file, and what it means for a log of unknown names.
 pub(super) fn priority_file(place: &Place, input: &[u8]) -> String {
     let read = SiteFile::read(&place.file("site.toml", input));
+    if let Ok(site) = &read {
+        let _ = site.limits(LogNames::default(), &RunDates::unknown());
+    }
     told(read.and_then(|site| site.priorities(LogNames::default(), &RunDates::unknown())))
 }
 

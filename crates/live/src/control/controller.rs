@@ -290,6 +290,7 @@ impl Controller {
             Err(Rejection::TooManyNodes | Rejection::NoNode(_)) => {
                 "needs more nodes than the machine has"
             }
+            Err(why @ (Rejection::OverLimit(_) | Rejection::NeverEligible)) => why.reason(),
             Err(Rejection::TooMuchPower) => "needs more power than the budget allows",
             Err(Rejection::FeedTooSmall { .. }) => {
                 "needs more power than the feeds of its nodes carry"

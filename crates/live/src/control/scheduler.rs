@@ -93,7 +93,8 @@ impl Scheduler {
     pub(super) fn standing(&mut self, number: u64, now: Instant) -> Option<Standing> {
         let id = *self.ids.get(&number)?;
         let nodes = self.ledger().total_nodes();
-        self.policy.by_priority().map(|order| order.standing(&self.jobs[id.index()], now, nodes))
+        let job = &self.jobs[id.index()];
+        self.policy.by_priority().map(|order| order.standing(job, job.submit, now, nodes))
     }
 
     /// When a job had to wait last.

@@ -1,5 +1,7 @@
 //! From what records say to runs that happened, by rules that are the same for every layout.
 
+use std::collections::HashMap;
+
 use super::entry::{Entry, Measured, State};
 use super::error::{Defect, shown};
 use super::id::Id;
@@ -7,6 +9,7 @@ use super::intake::RecordIntake;
 use super::name::{Kind, NameTable, application};
 use super::node_list::NodeLists;
 use super::run::{Ending, Marks, Run};
+use super::ties::Tie;
 use super::time::{Clock, Moment};
 use super::twice::{Times, tell};
 
@@ -87,6 +90,10 @@ pub(super) struct Collector {
     pub(super) node_lists: NodeLists,
     pub(super) intake: RecordIntake,
     pub(super) clock: Clock,
+    /// What held runs back, where something did.
+    pub(super) ties: Vec<Tie>,
+    /// Numbers of whole names of jobs.
+    job_names: HashMap<Box<[u8]>, u32>,
     latest: Option<Latest>,
 }
 
@@ -99,6 +106,8 @@ impl Collector {
             node_lists: NodeLists::default(),
             intake: RecordIntake::default(),
             clock,
+            ties: Vec::new(),
+            job_names: HashMap::new(),
             latest: None,
         }
     }
@@ -114,6 +123,11 @@ impl Collector {
 
     /// Takes what a record says of a job. Whoever never ran is counted, and is no defect.
     pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), Defect> {
+        self.take_tied(entry, Tie::default())
+    }
+
+    /// The same of a job of which it is known what held it back.
+    pub(super) fn take_tied(&mut self, entry: &Entry<'_>, mut tie: Tie) -> Result<(), Defect> {
         self.finish_steps();
         self.latest = entry.id.map(|id| Latest { id, run: None, steps: Steps::default() });
         let ending = match entry.state {
@@ -164,6 +178,22 @@ impl Collector {
         if let Some(latest) = &mut self.latest {
             latest.run = Some(self.runs.len());
         }
+        tie.eligible =
+            entry.eligible.map(Moment::first).filter(|at| (submit + 1..=start).contains(at));
+        let tie = match tie == Tie::default() {
+            true => 0,
+            false => {
+                self.ties.push(tie);
+                self.ties.len() as u32
+            }
+        };
+        let job_name = match entry.whole_name {
+            b"" => 0,
+            name => {
+                let next = self.job_names.len() as u32 + 1;
+                *self.job_names.entry(name.into()).or_insert(next)
+            }
+        };
         self.runs.push(Run {
             key: entry.id.map_or(u64::MAX, |id| id.0),
             label: entry.label,
@@ -180,6 +210,8 @@ impl Collector {
             mean_mw,
             peak_mw,
             ending,
+            tie,
+            job_name,
             is_exclusive: entry.is_exclusive,
             is_of_nodes,
             marks,

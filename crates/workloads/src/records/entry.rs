@@ -65,6 +65,10 @@ pub(super) struct Entry<'a> {
     pub(super) queue: &'a [u8],
     pub(super) partition: &'a [u8],
     pub(super) measured: Measured,
+    /// The whole name of the job, where it tells jobs apart that may not run at a time.
+    pub(super) whole_name: &'a [u8],
+    /// When it became eligible.
+    pub(super) eligible: Option<Moment>,
 }
 
 impl Entry<'_> {
@@ -93,6 +97,8 @@ impl Entry<'_> {
             queue: b"",
             partition: b"",
             measured: Measured::Nothing,
+            whole_name: b"",
+            eligible: None,
         }
     }
 }

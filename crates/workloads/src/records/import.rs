@@ -12,6 +12,7 @@ use super::name::{Kind, NameTable};
 use super::node_list::NodeLists;
 use super::options::Options;
 use super::run::Run;
+use super::ties::AllTies;
 use crate::power::write_power;
 use crate::swf;
 use busbar_core::spelling::hint;
@@ -30,6 +31,7 @@ pub struct Import {
     is_anonymous: bool,
     most_processors: u64,
     most_nodes: Option<u64>,
+    ties: AllTies,
 }
 
 impl Import {
@@ -54,7 +56,7 @@ impl Import {
         if options.is_strict && count > 0 {
             return Err(ImportError::Duplicates { count });
         }
-        let Collector { mut runs, mut names, node_lists, mut intake, clock, .. } = collector;
+        let Collector { mut runs, mut names, node_lists, mut intake, clock, ties, .. } = collector;
         let times = clock.counts();
         (intake.local_times, intake.offset_times) = (times.local, times.with_offset);
         intake.twice_times = times.twice.saturating_sub(intake.twice_told);
@@ -73,7 +75,13 @@ impl Import {
         for kind in Kind::ALL {
             names.renumber(kind, runs.iter_mut().map(|run| &mut run.names[kind as usize]));
         }
+        let ties = AllTies::of(ties);
+        let before: Vec<u64> = match ties.is_empty() {
+            true => Vec::new(),
+            false => runs.iter().map(Run::number).collect(),
+        };
         number(&mut runs, &mut intake, options.is_anonymous);
+        let ties = ties.numbered(&before, &runs);
         let most_processors = most_at_once(runs.iter(), |run| run.processors);
         // On shared nodes, jobs count the same node twice.
         let are_whole = intake.shared == 0 && runs.iter().all(|run| run.nodes > 0);
@@ -90,6 +98,7 @@ impl Import {
             is_anonymous,
             most_processors,
             most_nodes,
+            ties,
         })
     }
 
@@ -230,6 +239,14 @@ impl Import {
         if !placed.is_empty() {
             log.workload.set_placed(self.node_lists.all().to_vec(), |job| {
                 placed.get(&job.number).copied().unwrap_or_default()
+            });
+        }
+        if !self.ties.is_empty() || self.names.count(Kind::Reservation) > 0 {
+            let start = self.start();
+            let known: HashMap<u64, &Run> =
+                self.runs.iter().map(|run| (run.number(), run)).collect();
+            log.workload.set_structure(|job| {
+                known.get(&job.number).map(|run| self.ties.structure(run, start))
             });
         }
         Ok(log)

@@ -29,6 +29,12 @@ impl Label {
     pub(super) fn new(id: Id, notation: Notation) -> Self {
         Label { id, notation }
     }
+
+    /// Which task of which array it is in Slurm, if it is one.
+    pub(super) fn task(self) -> Option<(u32, u32)> {
+        let (array, task) = self.id.number_and_part();
+        task.filter(|_| self.notation == Notation::Task).map(|task| (array, task))
+    }
 }
 
 impl fmt::Display for Label {

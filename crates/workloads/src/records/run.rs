@@ -39,6 +39,10 @@ pub struct Run {
     pub(super) mean_mw: u64,
     pub(super) peak_mw: u64,
     pub(super) ending: Ending,
+    /// Which [tie](super::ties::Tie) it has, from 1.
+    pub(super) tie: u32,
+    /// What its job is called, from 1.
+    pub(super) job_name: u32,
     pub(super) is_exclusive: bool,
     /// Whether its power is that of whole nodes, with whatever else ran on them.
     pub(super) is_of_nodes: bool,

@@ -19,6 +19,8 @@ use super::label::{Label, Notation};
 use super::quantity::{among, count, mebibytes, scaled, seconds, whole};
 use super::reader::{Read, Reader, Trouble};
 use super::run::Ending;
+use super::submit_line::SubmitLine;
+use super::ties::Tie;
 use heading::COLUMNS;
 
 /// Reads lines of `sacct`.
@@ -82,8 +84,9 @@ impl<'a> Record<'a> {
                 Ok(())
             }
             Subject::Job(id) => {
-                let entry = self.entry(id, into)?;
-                into.take(&entry)
+                let mut entry = self.entry(id, into)?;
+                let tie = self.tie(id, &mut entry);
+                into.take_tied(&entry, tie)
             }
         }
     }
@@ -112,6 +115,9 @@ impl<'a> Record<'a> {
         if entry.submit.is_none() {
             entry.submit = into.time("Eligible", self.field(Column::Eligible))?;
             entry.is_submit_eligible = entry.submit.is_some();
+        } else {
+            // Nothing depends on it where it cannot be read.
+            entry.eligible = into.time("Eligible", self.field(Column::Eligible)).unwrap_or(None);
         }
         if self.field(Column::NodeList) == b"None assigned" && entry.state != State::Running {
             entry.state = State::Waiting;
@@ -140,6 +146,24 @@ impl<'a> Record<'a> {
         entry.reservation = self.field(Column::Reservation);
         entry.measured = self.measured();
         Ok(entry)
+    }
+
+    /// What held the job back, as far as the command line says it that submitted it.
+    fn tie(&self, id: Id, entry: &mut Entry<'a>) -> Tie {
+        let array = self.label(id).task();
+        let at_most = count(self.field(Column::ArrayLimit)).filter(|_| array.is_some());
+        let mut tie = Tie { array, at_most, ..Tie::default() };
+        let line = self.field(Column::SubmitLine);
+        if let Ok(line) = std::str::from_utf8(line)
+            && !line.is_empty()
+        {
+            let said = SubmitLine::read(line);
+            tie.is_held = said.is_held || said.has_begin;
+            tie.at_most = tie.at_most.or(said.at_most.filter(|_| array.is_some()));
+            (tie.needs, tie.nice) = (said.needs, said.nice);
+            entry.whole_name = self.field(Column::JobName);
+        }
+        tie
     }
 
     /// What people call the job: they know tasks of an array by that of the array.

@@ -511,3 +511,69 @@ fn sizes_are_of_one_unit() {
     let sizes: Vec<i64> = alone.records().map(|record| record.requested_processors).collect();
     assert_eq!((sizes, alone.intake().size_from_nodes), (vec![2, 3, 1], 3));
 }
+
+/// What held jobs back: what their command lines say, and when they became eligible.
+#[test]
+fn the_structure_of_jobs_of_slurm() {
+    let heading = "JobIDRaw|JobID|User|State|Submit|Eligible|Start|End|AllocCPUS|Reservation|JobName|SubmitLine";
+    let row = |job: &str, user: &str, state: &str, eligible: &str, line: &str| {
+        format!(
+            "{job}|{user}|{state}|2024-03-15T12:00:00|2024-03-15T{eligible}|2024-03-15T13:00:00|2024-03-15T13:10:00|1||x|{line}"
+        )
+    };
+    let lines = [
+        heading.to_owned(),
+        row("17|17", "al", "FAILED", "12:00:00", "sbatch a.sh"),
+        row("18|18", "al", "COMPLETED", "12:30:00", "sbatch -d afternotok:17 a.sh"),
+        row("19|19", "al", "COMPLETED", "12:40:00", "sbatch --begin=now+40minutes a.sh"),
+        row("20|20", "al", "COMPLETED", "12:20:00", "sbatch --dependency=afterok:3 a.sh"),
+        row("31|30_0", "al", "COMPLETED", "12:00:00", "sbatch --array=0-1%1 a.sh"),
+        row("30|30_1", "al", "COMPLETED", "12:00:00", "sbatch --array=0-1%1 a.sh"),
+        row(
+            "32|32",
+            "al",
+            "COMPLETED",
+            "12:00:00",
+            "sbatch --dependency=afterany:30,singleton --nice=7 a.sh",
+        ),
+        // Nobody says why.
+        row("33|33", "al", "COMPLETED", "12:10:00", ""),
+    ];
+    let records = imported(&lines.join("\n"));
+    let log = records.workload("log").unwrap();
+    let of = |number: u64| {
+        let place = log.workload.jobs().iter().position(|job| job.number == number).unwrap();
+        let known = log.workload.structures().of(busbar_core::units::JobId(place as u32));
+        known.cloned().unwrap_or_default()
+    };
+    let minute = |minutes: u32| Some(busbar_core::units::Instant::from_secs(60 * minutes));
+    let needs = |number: u64| of(number).needs.to_string();
+    assert!(of(17).failed && !of(18).failed);
+    assert_eq!(
+        (needs(18), of(18).begin, of(18).eligible),
+        ("afternotok:17".to_owned(), None, minute(30))
+    );
+    assert_eq!((needs(19), of(19).begin), (String::new(), minute(40)));
+    // Job 3 is not among the records.
+    assert_eq!((of(20).needs.is_empty(), of(20).begin, of(20).eligible), (false, None, minute(20)));
+    let array = of(30).array.unwrap();
+    assert_eq!((array.task, array.at_most, of(31).array.unwrap().array), (1, Some(1), array.array));
+    assert_eq!(needs(32), format!("afterany:{},singleton", array.array));
+    assert_eq!((of(32).nice, of(32).name), (7, of(17).name));
+    assert_eq!((of(33).begin, of(33).needs.is_empty()), (minute(10), true));
+    // Numbers that tell nothing are those of the jobs all the same.
+    let hidden = Options { is_anonymous: true, ..Options::default() };
+    let hidden = import(&lines.join("\n"), hidden).unwrap().workload("log").unwrap().workload;
+    let second = hidden.structures().of(busbar_core::units::JobId(1)).unwrap();
+    assert_eq!(second.needs.to_string(), format!("afternotok:{}", hidden.jobs()[0].number));
+}
+
+/// Records without such columns, or in which nobody was held back, say nothing of it.
+#[test]
+fn most_records_have_no_structure() {
+    let import = sacct(&[
+        "17|17|al|COMPLETED|2024-03-15T12:00:00|2024-03-15T12:01:00|2024-03-15T12:11:00|1-00:00:00|2|96||lmp_4",
+        "18|18|al|FAILED|2024-03-15T12:00:00|2024-03-15T12:01:00|2024-03-15T12:11:00|1-00:00:00|2|96||lmp_4",
+    ]);
+    assert!(import.workload("log").unwrap().workload.structures().is_empty());
+}

@@ -1,5 +1,7 @@
 //! From a log's lines to a workload, or to its records one by one.
 
+use std::collections::HashMap;
+
 use super::error::SwfError;
 use super::header::{COMMENT, Header, LARGEST_HEADER};
 use super::intake::Intake;
@@ -7,6 +9,7 @@ use super::line::{Line, Lines};
 use super::record::{FIELDS, Record};
 use busbar_core::calendar::Calendar;
 use busbar_core::job::Job;
+use busbar_core::structure::{Dependency, Needs, On, Structure, When};
 use busbar_core::units::{Instant, Span};
 use busbar_core::workload::{Partitions, Workload};
 
@@ -47,6 +50,8 @@ pub(super) struct Jobs {
     run_times: Vec<Span>,
     waits: Vec<i32>,
     partitions: Vec<u32>,
+    /// Jobs that follow another, by their places: which one, and how long after its end.
+    following: Vec<(u32, On, Span)>,
 }
 
 impl Jobs {
@@ -56,11 +61,17 @@ impl Jobs {
             run_times: Vec::with_capacity(expected),
             waits: Vec::with_capacity(expected),
             partitions: Vec::with_capacity(expected),
+            following: Vec::new(),
         }
     }
 
     #[inline]
     pub(super) fn push(&mut self, record: &Record, job: Job, run_time: Span) {
+        if record.preceding_job > 0 {
+            let think = u32::try_from(record.think_time).unwrap_or(0);
+            let on = On { number: record.preceding_job as u64, task: None };
+            self.following.push((self.jobs.len() as u32, on, Span::from_secs(think)));
+        }
         self.jobs.push(job);
         self.run_times.push(run_time);
         self.waits.push(i32::try_from(record.wait).unwrap_or(-1));
@@ -69,8 +80,8 @@ impl Jobs {
 
     /// The log with these jobs.
     pub(super) fn into_log(self, name: &str, found: Found) -> Result<Log, SwfError> {
-        let (Jobs { jobs, run_times, waits, mut partitions }, Found { header, mut intake }) =
-            (self, found);
+        let Jobs { jobs, run_times, waits, mut partitions, following } = self;
+        let Found { header, mut intake } = found;
         if u32::try_from(jobs.len()).is_err() {
             return Err(SwfError::TooManyJobs { file: name.to_owned() });
         }
@@ -80,7 +91,17 @@ impl Jobs {
         }
         let partitions = Partitions::new(partitions, header.partitions.clone());
         let name = workload_name(name).to_owned();
-        let workload = Workload::from_parts(name, jobs, run_times, waits, partitions);
+        let followers: HashMap<u64, Structure> = (following.iter())
+            .map(|(place, on, delay)| {
+                let after = Dependency::After { when: When::Ended, delay: *delay, on: *on };
+                let needs = Needs::new(vec![after], false);
+                (jobs[*place as usize].number, Structure { needs, ..Structure::default() })
+            })
+            .collect();
+        let mut workload = Workload::from_parts(name, jobs, run_times, waits, partitions);
+        if !followers.is_empty() {
+            workload.set_structure(|job| followers.get(&job.number).cloned());
+        }
         let processors = header.processors(workload.largest_job());
         let calendar = Calendar::of_header(header.unix_start_time, header.time_zone.as_deref());
         let workload = workload

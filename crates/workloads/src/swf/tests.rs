@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use super::clean::cleaned;
 use super::reader::Scan;
 use super::*;
-use busbar_core::job::{ApplicationId, GroupId, Job, UserId};
-use busbar_core::units::{Instant, Span};
+use busbar_core::job::{ApplicationId, Entry, GroupId, Job, UserId};
+use busbar_core::units::{Instant, JobId, Span};
 use busbar_core::workload::Workload;
 
 /// A record in which every field is sound; tests change one of them.
@@ -58,7 +58,8 @@ fn application(number: u32) -> Option<ApplicationId> {
 fn sound_job() -> (Job, Span) {
     let asked = Job::new(7, Instant::from_secs(100), 8, Span::from_secs(3600));
     let group = NonZeroU32::new(2).map(GroupId);
-    let job = Job { user: user(3), group, application: application(9), ..asked };
+    let entry = Entry { queue: 1, partition: 1 };
+    let job = Job { user: user(3), group, application: application(9), entry, ..asked };
     (job, Span::from_secs(60))
 }
 
@@ -66,6 +67,16 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()
+}
+
+/// The preceding job and the think time.
+#[test]
+fn a_job_follows_another() {
+    let text = line_with(&[]) + &line_with(&[(1, "8"), (17, "7"), (18, "120")]);
+    let workload = read_text(text).unwrap().workload;
+    let of = |place| workload.structures().of(JobId(place)).map(|known| known.needs.to_string());
+    assert_eq!((of(0), of(1)), (None, Some("afterany:7+2".to_owned())));
+    assert!(read_text(line_with(&[])).unwrap().workload.structures().is_empty());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write};
 use std::path::Path;
 
-use crate::slurm::priorities::{Config, Partition, Priorities};
+use crate::slurm::priorities::{Config, Limit, Partition, Priorities, Value};
 use crate::units::{Length, Span};
 
 /// The file, and a sentence for each thing that is not in it.
@@ -26,17 +26,39 @@ pub(super) fn text(found: &Priorities, names: Option<&Path>) -> SiteText {
     site.weights(&found.config);
     site.billing(&found.partitions);
     site.scheduler(&found.config);
+    site.jobs(&found.config);
     site.associations(found);
     for qos in &found.qos {
         site.line("\n[[qos]]");
         site.value("name", quoted(&qos.name));
         site.value("priority", qos.priority);
+        site.limits(&qos.limits);
     }
     for partition in &found.partitions {
         site.line("\n[[partition]]");
         site.value("name", quoted(&partition.name));
         site.value("priority", partition.priority);
         site.value("tier", partition.tier);
+        site.limits(&partition.limits);
+        match &partition.qos {
+            Some(name) if found.qos.iter().any(|qos| qos.name == *name) => {
+                site.value("qos", quoted(name));
+            }
+            Some(name) => {
+                site.left_out.insert(format!(
+                    "the limits of the qos '{name}' in the partition '{}': save 'sacctmgr show qos -P', too",
+                    partition.name
+                ));
+            }
+            None => {}
+        }
+    }
+    for reservation in &found.reservations {
+        site.line("\n[[reservation]]");
+        site.value("name", quoted(&reservation.name));
+        site.value("start", quoted(&reservation.start));
+        site.value("end", quoted(&reservation.end));
+        site.value("nodes", reservation.nodes);
     }
     if !found.accounts.is_empty() && !found.knows_parents {
         site.left_out.insert(
@@ -110,6 +132,43 @@ impl SiteText {
         }
         let favours = config.get("PriorityFavorSmall").unwrap_or("No");
         self.value("favor_small", favours.eq_ignore_ascii_case("yes"));
+    }
+
+    /// What holds for all jobs.
+    fn jobs(&mut self, config: &Config) {
+        let over = config.get("OverTimeLimit").and_then(|written| written.parse::<u64>().ok());
+        let unlimited = config.get("OverTimeLimit") == Some("UNLIMITED");
+        let parameters = config.get("DependencyParameters").unwrap_or_default();
+        let kills = parameters.contains("kill_invalid_depend");
+        if unlimited {
+            self.left_out.insert("OverTimeLimit = UNLIMITED".to_owned());
+        }
+        if over.is_none_or(|minutes| minutes == 0) && !kills {
+            return;
+        }
+        self.line("\n[jobs]");
+        if let Some(minutes) = over.filter(|minutes| *minutes > 0) {
+            let length = Length(Span::from_millis(minutes.saturating_mul(60_000)));
+            self.value("over_time_limit", quoted(&length.to_string()));
+        }
+        if kills {
+            self.value("kill_invalid_depend", true);
+        }
+    }
+
+    fn limits(&mut self, limits: &[Limit]) {
+        for Limit { key, value } in limits {
+            match value {
+                Value::Count(count) => self.value(key, count),
+                Value::Tres(tres) => self.value(key, quoted(tres)),
+                Value::Seconds(0) => {}
+                Value::Seconds(seconds) => {
+                    let length = Length(Span::from_millis(seconds.saturating_mul(1000)));
+                    self.value(key, quoted(&length.to_string()));
+                }
+                Value::Yes => self.value(key, true),
+            }
+        }
     }
 
     fn weights(&mut self, config: &Config) {
@@ -205,12 +264,14 @@ impl SiteText {
                 self.value("parent", quoted(parent));
             }
             shares(self, &account.name, account.shares);
+            self.limits(&account.limits);
         }
         for user in &found.users {
             self.line("\n[[user]]");
             self.value("name", quoted(&user.name));
             self.value("account", quoted(&user.account));
             shares(self, &user.name, user.shares);
+            self.limits(&user.limits);
             if user.priority > 0 {
                 self.value("priority", user.priority);
             }

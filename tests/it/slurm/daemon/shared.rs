@@ -53,7 +53,7 @@ fn held(jobs: &[Job]) -> (Held, Held) {
     let (mut all, mut drawing) = (Held::new(), Held::new());
     for job in jobs.iter().filter(|job| job.has_nodes()) {
         for part in job.held.iter().flatten() {
-            let mut add = |sums: &mut Held| {
+            let add = |sums: &mut Held| {
                 let (name, _) = NODES.iter().find(|(name, _)| *name == part.node).unwrap();
                 let sum = sums.entry(*name).or_default();
                 *sum = (sum.0 + part.cpus, sum.1 + part.memory_mib, sum.2 + part.gpus);

@@ -21,6 +21,9 @@ pub trait Cost {
     /// A job does not wait any more: it started, or it was withdrawn.
     fn left(&mut self, _job: JobId) {}
 
+    /// A job did not start, although that was decided.
+    fn withdrawn(&mut self, _job: JobId) {}
+
     /// How far off its predictions were so far; see
     /// [`Policy::predictions`](crate::policy::Policy::predictions).
     fn predictions(&self) -> Option<Predictions> {

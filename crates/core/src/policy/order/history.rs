@@ -353,6 +353,10 @@ impl Cost for History {
         self.waiting.remove(&job);
     }
 
+    fn withdrawn(&mut self, job: JobId) {
+        self.running.remove(&job);
+    }
+
     fn predictions(&self) -> Option<Predictions> {
         let made = Predictions { time: self.times.accuracy(), power: self.powers.accuracy() };
         (self.predict != Predict::Off).then_some(made)

@@ -193,21 +193,22 @@ impl Multifactor {
     }
 
     /// The priority that a waiting job has, by what gives it. Fair shares are those that the last decision was made by.
-    pub fn standing(&mut self, job: &Job, now: Instant, nodes: u32) -> Standing {
+    /// Its age counts from an instant on.
+    pub fn standing(&mut self, job: &Job, since: Instant, now: Instant, nodes: u32) -> Standing {
         let association = self.members.association(&mut self.shares, job);
-        self.standing_of(association, job, now, nodes)
+        self.standing_of(association, job, self.priorities.age(since, now), nodes)
     }
 
     fn standing_of(
         &self,
         association: AssociationId,
         job: &Job,
-        now: Instant,
+        age: Points,
         nodes: u32,
     ) -> Standing {
         let totals = Totals { nodes, processors: self.processors.unwrap_or(nodes) };
         Standing {
-            age: self.priorities.age(job.submit, now),
+            age,
             fair_share: Points(-self.offset(association)),
             fixed: self.priorities.fixed(job, association, totals),
         }
@@ -223,11 +224,12 @@ impl Multifactor {
         let job = view.job(id);
         let association = self.members.association(&mut self.shares, job);
         let fixed = self.priorities.fixed(job, association, self.totals(view)).sum().0;
-        let stops = self.priorities.is_oldest_at(job.submit);
+        let since = view.waits_since(id);
+        let stops = self.priorities.is_oldest_at(since);
         let is_oldest = stops <= view.now;
         let key = match is_oldest {
             true => -self.priorities.oldest().0,
-            false => self.priorities.growth(job.submit).0,
+            false => self.priorities.growth(since).0,
         };
         let stand = Stand { lane: association.index() as u32, is_oldest, key: key - fixed };
         let offset = self.offset(association);
@@ -256,7 +258,8 @@ impl Multifactor {
     /// A job starts that had waited.
     fn note_standing(&mut self, view: &View<'_>, id: JobId) {
         let Some(mut standings) = self.standings.take() else { return };
-        let standing = self.standing(view.job(id), view.now, view.ledger.total_nodes());
+        let since = view.waits_since(id);
+        let standing = self.standing(view.job(id), since, view.now, view.ledger.total_nodes());
         standings.push((id, standing));
         self.standings = Some(standings);
     }
@@ -375,7 +378,8 @@ impl Order for Multifactor {
         };
         let association = AssociationId::of(stand.lane);
         let nodes = view.ledger.total_nodes();
-        let standing = self.standing_of(association, asked, view.now, nodes);
+        let age = self.priorities.age(view.waits_since(id), view.now);
+        let standing = self.standing_of(association, asked, age, nodes);
         standing.points()[0] >= Points::whole(least.into())
     }
 
@@ -404,6 +408,13 @@ impl Order for Multifactor {
     fn left(&mut self, job: JobId) {
         if let Some(waiting) = &mut self.waiting {
             waiting.remove(job);
+        }
+    }
+
+    fn withdrawn(&mut self, job: JobId) {
+        self.left(job);
+        if let Some(charge) = self.charges.remove(&job) {
+            self.shares.ends(charge.association, charge.thousandths);
         }
     }
 }

@@ -133,6 +133,10 @@ impl PolicyKind for RmapSpec {
         true
     }
 
+    fn minds_limits(&self, _: Freedoms) -> bool {
+        true
+    }
+
     fn order_mut(&mut self) -> Option<&mut OrderSpec> {
         Some(&mut self.order)
     }

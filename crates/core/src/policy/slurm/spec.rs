@@ -81,4 +81,8 @@ impl PolicyKind for SlurmSpec {
     fn minds_kinds(&self, _: Freedoms) -> bool {
         true
     }
+
+    fn minds_limits(&self, _: Freedoms) -> bool {
+        true
+    }
 }

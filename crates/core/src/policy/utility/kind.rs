@@ -50,6 +50,10 @@ impl PolicyKind for UtilitySpec {
         }
     }
 
+    fn minds_limits(&self, _: Freedoms) -> bool {
+        true
+    }
+
     fn wants(&self) -> Freedoms {
         Freedoms::of(&[Freedom::Caps, Freedom::Drops])
     }

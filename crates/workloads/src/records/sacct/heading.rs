@@ -33,13 +33,16 @@ pub(in super::super) enum Column {
     ConsumedEnergyRaw,
     JobName,
     Reservation,
+    SubmitLine,
+    /// How many tasks of its array may run at a time. Only JSON has it.
+    ArrayLimit,
 }
 
 /// How many columns are used.
 pub(super) const COLUMNS: usize = NAMES.len();
 
 /// What `sacct` calls them.
-const NAMES: [(&str, Column); 28] = [
+const NAMES: [(&str, Column); 30] = [
     ("JobID", Column::JobId),
     ("JobIDRaw", Column::JobIdRaw),
     ("User", Column::User),
@@ -68,6 +71,8 @@ const NAMES: [(&str, Column); 28] = [
     ("ConsumedEnergyRaw", Column::ConsumedEnergyRaw),
     ("JobName", Column::JobName),
     ("Reservation", Column::Reservation),
+    ("SubmitLine", Column::SubmitLine),
+    ("ArrayTaskLimit", Column::ArrayLimit),
 ];
 
 /// What there is no doing without: one of each row.
@@ -89,8 +94,8 @@ const SIZES: [Column; 7] = [
 ];
 
 /// How records can be dumped so that nothing is missing.
-const COMMAND: &str = "dump with 'sacct -a -D -P -o JobIDRaw,JobID,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,\
-Timelimit,NNodes,AllocCPUS,AllocTRES,NodeList,Reservation,ConsumedEnergyRaw,JobName'";
+const COMMAND: &str = "dump with 'sacct -a -D -P -o JobIDRaw,JobID,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,\
+Timelimit,NNodes,AllocCPUS,AllocTRES,NodeList,Reservation,ConsumedEnergyRaw,JobName,SubmitLine'";
 
 /// Which column stands where.
 #[derive(Clone, Debug)]

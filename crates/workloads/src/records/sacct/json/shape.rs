@@ -44,7 +44,23 @@ pub(super) type Members = &'static [(&'static str, Shape)];
 pub(super) const JOB: Members = &[
     ("account", Shape::Column(Column::Account)),
     ("allocation_nodes", Shape::Column(Column::AllocNodes)),
-    ("array", Shape::Object(&[("job_id", Shape::ArrayJob), ("task_id", Shape::ArrayTask)])),
+    (
+        "array",
+        Shape::Object(&[
+            ("job_id", Shape::ArrayJob),
+            (
+                "limits",
+                Shape::Object(&[(
+                    "max",
+                    Shape::Object(&[(
+                        "running",
+                        Shape::Object(&[("tasks", Shape::Column(Column::ArrayLimit))]),
+                    )]),
+                )]),
+            ),
+            ("task_id", Shape::ArrayTask),
+        ]),
+    ),
     ("group", Shape::Column(Column::Group)),
     ("job_id", Shape::Column(Column::JobIdRaw)),
     ("name", Shape::Column(Column::JobName)),
@@ -55,6 +71,7 @@ pub(super) const JOB: Members = &[
     ("reservation", Shape::Object(&[("name", Shape::Column(Column::Reservation))])),
     ("state", Shape::State),
     ("steps", Shape::Steps),
+    ("submit_line", Shape::Column(Column::SubmitLine)),
     (
         "time",
         Shape::Object(&[
