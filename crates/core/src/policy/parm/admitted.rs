@@ -67,19 +67,17 @@ fn grant(
     granted.next().copied().unwrap_or(running.point)
 }
 
-/// The point of a job that starts, or else the fastest of those on as many nodes that draw less.
+/// The point of a job that starts; or else the fastest of those that draw less, or of all others.
 fn start(
     ledger: &mut Ledger,
     job: JobId,
     options: &Options,
     target: &OperatingPoint,
 ) -> Option<OperatingPoint> {
-    let less = options.thrifty.iter().map(|place| &options.points[*place as usize]);
-    let is_less =
-        |point: &&OperatingPoint| point.nodes == target.nodes && point.power < target.power;
-    let mut less: Vec<&OperatingPoint> = less.filter(is_less).collect();
-    less.sort_by_key(|point| (point.time, point.power));
-    let mut tried = std::iter::once(target).chain(less);
+    let others = options.thrifty.iter().map(|place| &options.points[*place as usize]);
+    let mut others: Vec<&OperatingPoint> = others.filter(|point| *point != target).collect();
+    others.sort_by_key(|point| (point.power >= target.power, point.time, point.power));
+    let mut tried = std::iter::once(target).chain(others);
     tried.find(|point| ledger.start(job, point).is_ok()).copied()
 }
 
