@@ -68,7 +68,7 @@ pub(super) struct Arguments {
 
     /// Scheduling policy, such as fcfs, easy, pb-guided, parm or share; --help lists all
     ///
-    /// fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown), rmap-traditional,
+    /// fcfs, easy, conservative, slurm, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown), rmap-traditional,
     /// rmap-naive, rmap-adaptive(slowdown=10%, guard=15%), parm(flex=malleable, alpha=0), ppartition(queues=4/64),
     /// uniform(cap=min), utility(heuristic=max-upe, environment=polled, filter=on), share, or 'external(./mine)' for
     /// a program in any language. docs/reference/policies.md lists their parameters.

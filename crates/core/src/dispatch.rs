@@ -219,6 +219,9 @@ impl Dispatch {
     #[inline]
     pub fn advance(&mut self, now: Instant) {
         self.ledger.advance(now);
+        if let Some(gate) = &mut self.gate {
+            gate.advance(now);
+        }
     }
 
     /// A job was submitted, or was thrown out by a failing node and waits again. It is turned
@@ -285,10 +288,9 @@ impl Dispatch {
         self.gate.as_ref()?.next()
     }
 
-    /// Whether somebody may come back now, because a reservation begins or ends.
-    pub(crate) fn has_room_from(&mut self, now: Instant) -> bool {
-        let Some(gate) = &mut self.gate else { return false };
-        gate.next().is_some_and(|at| at <= now)
+    /// Whether somebody comes back who had no room before.
+    pub(crate) fn has_room_again(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.has_coming())
     }
 
     /// Whether the policy is to be asked again at once: jobs left the queue that it counted on.
@@ -314,9 +316,6 @@ impl Dispatch {
     /// Those that have room come into the queue.
     #[inline(never)]
     fn let_in(&mut self, policy: &mut dyn Policy, model: &dyn Model, jobs: &[Job]) {
-        if let Some(gate) = &mut self.gate {
-            gate.advance(self.ledger.now());
-        }
         self.set_aside(policy);
         let Some(gate) = &mut self.gate else { return };
         for job in gate.take_coming() {

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+#[doc(hidden)]
 mod scheduler;
 mod site;
 

@@ -638,7 +638,7 @@ impl<'a> Engine<'a> {
                 event!();
             }
         }
-        if self.has_rules && self.dispatch.has_room_from(now) {
+        if self.has_rules && self.dispatch.has_room_again() {
             event!();
         }
         while self.has_rules

@@ -115,13 +115,12 @@ impl Bookings {
     pub(super) fn wait(&mut self, kind: u32, stay: &Stay) {
         for booking in &self.all {
             let Reservation { start, end, .. } = booking.reservation;
-            let before = start.millis().checked_sub(stay.time.millis());
-            // From then on, it would run into it.
-            let turn = before.map(|at| Instant::from_millis(at + 1));
-            let turns = [turn, Some(start), Some(end)];
-            self.turns.extend(
-                turns.into_iter().flatten().filter(|at| *at > self.now).map(|at| (at, kind)),
-            );
+            // From then on, it would run into it, or beyond its end.
+            let edge = if booking.is_own(stay) { end } else { start };
+            let before = edge.millis().checked_sub(stay.time.millis());
+            let turn = before.map(|at| Instant::from_millis(at.saturating_add(1)));
+            let turns = [turn, Some(start), Some(end)].into_iter().flatten();
+            self.turns.extend(turns.filter(|at| *at > self.now).map(|at| (at, kind)));
         }
     }
 
