@@ -150,11 +150,12 @@ pub(crate) fn drive(
             }
         }
     }
-    // What waits for what never comes waits forever.
+    // Where nothing runs, what waits for other jobs waits forever.
     loop {
         look(cluster, began.elapsed().as_secs());
         let live = cluster.tell("squeue", &["-h", "-r", "-o", "%T %r"]);
-        let left = live.lines().filter(|line| !line.ends_with("DependencyNeverSatisfied")).count();
+        let waits_for_others = |line: &&str| line.contains("Dependency");
+        let left = live.lines().filter(|line| !waits_for_others(line)).count();
         if left == 0 {
             break;
         }
