@@ -612,8 +612,10 @@ fn what_jobs_hold_fits_onto_the_nodes_of_the_site() {
             ["share(use=caps)", "share(use=sizes)", "share(use=recaps)", "share(use=resizes)"]
                 .map(str::to_owned),
         ) {
-            // It needs its program.
-            if !policy.starts_with("external") {
+            // The one needs its program, the other knows no feeds.
+            let is_left_out =
+                policy.starts_with("external") || (policy == "slurm" && !feeds.is_empty());
+            if !is_left_out {
                 adds_up(folder, &asked, &all, &policy, feeds);
             }
         }

@@ -215,7 +215,7 @@ fn what_users_have_used_outlives_the_daemon() {
         let policy: PolicySpec = policy.parse().unwrap();
         let setup = Setup::new(&plain, Repertoire::of(&[]), policy.clone()).unwrap();
         let setup = Setup { decider: setup.decider.at_site(site()), ..setup };
-        let deaths = if policy.name() == "easy" { Deaths::Anytime } else { Deaths::AtEvents };
+        let deaths = Deaths::AtEvents;
         for seed in seeds() {
             let (told, _) = assert_replays(&setup, &[(0, 70)], Deaths::Never, seed);
             let (_, daemons) = assert_replays(&setup, &[(0, 70)], deaths, seed);

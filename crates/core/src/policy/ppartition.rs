@@ -45,6 +45,14 @@ use crate::variation::kin::Kin;
 
 use partition::{Admission, Partition};
 
+/// The policy with these parameters: one that shares power by job, or one that knows each node.
+fn policy(spec: PpartitionSpec, is_by_job: bool) -> Box<dyn Policy> {
+    match is_by_job {
+        true => Box::new(by_job::ByJob::with(spec)),
+        false => Box::new(Ppartition::with(spec)),
+    }
+}
+
 /// Power shared by need, and processors by efficiency.
 pub struct Ppartition {
     spec: PpartitionSpec,

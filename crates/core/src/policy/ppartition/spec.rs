@@ -6,10 +6,8 @@ use std::str::FromStr;
 use crate::call::{Call, CallError};
 use crate::freedom::{Freedom, Freedoms};
 use crate::machine::Machine;
-use crate::policy::ppartition::Ppartition;
-use crate::policy::ppartition::by_job::ByJob;
 use crate::policy::three_queues::Queueing;
-use crate::policy::{BuildContext, Field, Parameter, Policy, PolicyKind, Published};
+use crate::policy::{BuildContext, Field, Parameter, Policy, PolicyKind, Published, ppartition};
 use crate::units::Share;
 
 /// PPartition with its parameters.
@@ -141,10 +139,7 @@ impl PolicyKind for PpartitionSpec {
 
     fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
         let is_by_job = |machine: &Machine| machine.kinds.is_some() || machine.feeds.is_some();
-        match context.machine.is_some_and(is_by_job) {
-            true => Box::new(ByJob::with(*self)),
-            false => Box::new(Ppartition::with(*self)),
-        }
+        ppartition::policy(*self, context.machine.is_some_and(is_by_job))
     }
 
     fn minds_feeds(&self, _: Freedoms) -> bool {
