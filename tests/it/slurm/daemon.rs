@@ -26,7 +26,6 @@ mod placing;
 mod queue;
 mod rest;
 mod served;
-mod shared;
 mod shortage;
 mod standby;
 mod trial;
