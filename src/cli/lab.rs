@@ -28,7 +28,7 @@ pub(super) enum Command {
 #[command(after_help = "Examples:
   busbar lab up
   busbar lab up --nodes 4 --mode admit --folder /tmp/other-lab
-  busbar lab up --nodes 4 --gpu-nodes 2 --shared --mode steer")]
+  busbar lab up --nodes 4 --gpu-nodes 2 --shared --mode watch")]
 pub(super) struct UpArguments {
     #[command(flatten)]
     place: Place,
