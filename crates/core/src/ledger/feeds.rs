@@ -349,8 +349,8 @@ impl Ledger {
     /// Whether jobs hold no more than the limits in force, of the machine and of its feeds.
     pub(crate) fn is_within_limits(&self) -> bool {
         let feeds =
-            self.feeds.iter().flat_map(|feeds| feeds.feeds().map(move |feed| (feeds, feed)));
-        let is_within = |(feeds, feed): (&Box<Feeding>, usize)| {
+            self.feeds.iter().flat_map(|feeds| feeds.feeds().map(move |feed| (&**feeds, feed)));
+        let is_within = |(feeds, feed): (&Feeding, usize)| {
             feeds.base[feed] + feeds.held[feed] <= feeds.limits[feed].at(self.now)
         };
         self.power() <= self.limit && feeds.into_iter().all(is_within)

@@ -248,7 +248,6 @@ where
 
     fn forget(&mut self, job: JobId) -> bool {
         self.order.withdrawn(job);
-        self.started.retain(|started| *started != job);
         Slurm::forget(self);
         true
     }

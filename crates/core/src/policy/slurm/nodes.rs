@@ -67,7 +67,7 @@ impl NodeSet {
 
     /// The nodes in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.runs().flat_map(|run| run)
+        self.runs().flatten()
     }
 
     /// The highest node of some.

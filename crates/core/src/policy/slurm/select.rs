@@ -58,7 +58,7 @@ impl Free<'_> {
         } else if rules.lln {
             self.least_loaded(ask, enough)
         } else if rules.pack_serial_at_end && is_serial {
-            self.by_weight(enough, |node| std::cmp::Reverse(node)).take(1).collect()
+            self.by_weight(enough, std::cmp::Reverse).take(1).collect()
         } else {
             self.best_rows(ask, enough)
         };
