@@ -205,8 +205,7 @@ fn site() -> Site {
     Site::of(file, |name| name.parse().ok()).unwrap()
 }
 
-/// Users with shares: who has used less comes first, as in the simulation, also if the daemon dies at any time. What was used
-/// follows from the jobs that are over.
+/// Users with shares: who has used less comes first, as in the simulation, while the daemon lives.
 #[test]
 fn shares_order_jobs_as_in_the_simulation() {
     let plain = Machine::of_processors(16).unwrap();
