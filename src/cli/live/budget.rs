@@ -87,8 +87,7 @@ pub(super) fn describe(power: &PowerState) -> String {
 /// A row for each feed, below the one above it.
 fn feeds(feeds: &[FeedPower]) -> String {
     let watts = |power: Watts| human_power(power.as_f64());
-    let limit =
-        |power: Option<Watts>| power.map_or_else(|| "none".to_owned(), |power| watts(power));
+    let limit = |power: Option<Watts>| power.map_or_else(|| "none".to_owned(), &watts);
     let mut rows = Vec::new();
     for (depth, feed) in in_a_tree(feeds) {
         let drawn = feed.base.saturating_add(feed.held);
