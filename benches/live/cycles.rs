@@ -119,7 +119,7 @@ impl House {
             reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
         let story = Story::new(&setup);
-        let feed = ActiveBudget::new(Schedule::unlimited());
+        let feed = ActiveBudget::new(Schedule::unlimited(), &setup.machine);
         let on = AtOnce::boxed(engine.clone());
         let daemon = Daemon::begin(setup, feed, store, on, rules, clock).expect("a daemon");
         let mut house = House { daemon, engine, hand, story, next: 1, _folder: folder };
