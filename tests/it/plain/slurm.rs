@@ -94,7 +94,7 @@ pub(crate) fn starts(
                 (0..3).all(|what| each[what] <= size[what]) && count as usize <= kinds[kind].nodes;
             let is_whole = !partition.shared || each[0] == size[0];
             let each = if is_whole { size } else { each };
-            fits.then(|| (kind, count as usize, each))
+            fits.then_some((kind, count as usize, each))
         });
         let (kind, count, each) = placed?;
         let power = count as u64 * u64::from(each[0]) * kinds[kind].each;

@@ -219,7 +219,7 @@ fn finish(one: Drawn) -> Submission {
     let is_single = submission.after.as_ref().is_some_and(|(kind, _)| *kind == "singleton");
     submission.arguments.push(format!("-J{}", if is_single { "single" } else { "job" }));
     // A job that another one waits to see fail has to.
-    let end = if submission.seconds as u64 % 17 == 0 { "; exit 1" } else { "" };
+    let end = if (submission.seconds as u64).is_multiple_of(17) { "; exit 1" } else { "" };
     submission.arguments.push(format!("--wrap=sleep {}{end}", submission.seconds));
     submission
 }
