@@ -113,7 +113,7 @@ impl PolicySpec {
         PolicySpec::all().into_iter().chain(registered()).collect()
     }
 
-    /// Those that are compared where none is named: all but the one that [stands for a site's](PolicyKind::is_of_site).
+    /// Those that are compared where none is named: all but the one that [stands for a site's](super::PolicyKind::is_of_site).
     pub fn compared() -> Vec<PolicySpec> {
         PolicySpec::known().into_iter().filter(|policy| !policy.is_of_site()).collect()
     }
