@@ -7,7 +7,7 @@
 //!   `squeue` is asked for fields of unlimited width (`-O NAME:0…`) with a separator that holds a random
 //!   word of this call ([`JobFormat`]): nobody can have known it when the job was submitted, and a record
 //!   that does not have the right number of fields is refused. `scontrol -o show job` has no such safe
-//!   form; only what jobs have of single nodes is read there, with care ([`parts`](crate::parts)).
+//!   form; only what jobs have of single nodes is read there, with care ([`parts`]).
 //! - Times are asked for in seconds since 1970 (`SLURM_TIME_FORMAT`), and long lists in full
 //!   (`SLURM_BITSTR_LEN`).
 //!
