@@ -43,6 +43,7 @@ use crate::freedom::Freedom;
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
 use crate::policy::order::Cost as _;
+use crate::policy::rehearsal::keep_possible;
 use crate::policy::{Decision, PastJob, Policy, Predictions, View};
 use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
@@ -408,6 +409,7 @@ impl Parm {
         mut nodes: BTreeMap<JobId, Box<[NodeId]>>,
         decisions: &mut Vec<Decision>,
     ) {
+        let first = decisions.len();
         // The running jobs come first, in their order; most of them go on as they are.
         let mut starting = wanted.iter().peekable();
         let mut changing: Vec<(JobId, OperatingPoint)> = Vec::new();
@@ -451,6 +453,12 @@ impl Parm {
             let options = Options::with(options, point);
             self.running.insert(job, Running::new(options, point, view.now));
         }
+        if admitted::is_asked(view) {
+            // On the way from what is to what is to be, others may hold more or longer. Who was refused is known at the next turn.
+            let mut possible = decisions.split_off(first);
+            keep_possible(view.ledger, &mut possible);
+            decisions.append(&mut possible);
+        }
     }
 
     /// A turn begins: takes in what happened. Says whether there is anything to be decided.
@@ -480,9 +488,9 @@ impl Parm {
         let asked = self.options.values().map(|options| u64::from(options.asked_nodes));
         let is_half_full = 2 * asked.sum::<u64>() > u64::from(view.ledger.nodes_in_service());
         let least = if is_half_full { Least::Asked } else { Least::AsAsked };
-        let wanted = self.solve(view, least).filter(|wanted| {
-            !admitted::is_asked(view) || self.admitted(view, wanted).is_as_wanted(wanted)
-        });
+        let wanted = self
+            .solve(view, least)
+            .filter(|wanted| !admitted::is_asked(view) || self.is_had(view, wanted));
         if let Some(wanted) = &wanted {
             self.carry_out(view, wanted, BTreeMap::new(), decisions);
         }

@@ -12,7 +12,6 @@ use super::jobs::{Options, Running};
 use super::{Least, Parm};
 use crate::ledger::Ledger;
 use crate::model::OperatingPoint;
-use crate::policy::rehearsal::keep_possible;
 use crate::policy::{Decision, View};
 use crate::units::JobId;
 
@@ -30,13 +29,6 @@ pub(super) struct Admitted {
     wanted: Vec<(JobId, OperatingPoint)>,
     /// Those that were to start and cannot.
     refused: Vec<JobId>,
-}
-
-impl Admitted {
-    /// Whether that is what the program chose.
-    pub(super) fn is_as_wanted(&self, wanted: &[(JobId, OperatingPoint)]) -> bool {
-        self.refused.is_empty() && self.wanted.iter().all(|one| wanted.contains(one))
-    }
 }
 
 /// The points that a running job may be given, the one that draws least first.
@@ -112,6 +104,17 @@ impl Parm {
         Admitted { wanted, refused }
     }
 
+    /// Whether all of this choice can be had.
+    pub(super) fn is_had(&self, view: &View<'_>, wanted: &[(JobId, OperatingPoint)]) -> bool {
+        let stays = |(job, point): &(JobId, OperatingPoint)| {
+            self.running.get(job).is_some_and(|running| running.point == *point)
+        };
+        let Admitted { wanted: admitted, refused } = self.admitted(view, wanted);
+        refused.is_empty()
+            && admitted.iter().all(|one| wanted.contains(one))
+            && wanted.iter().all(|one| stays(one) || admitted.contains(one))
+    }
+
     /// Does what the program says, as far as it can be done.
     pub(super) fn go_on_within(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         let mut wanted = Vec::new();
@@ -125,11 +128,6 @@ impl Parm {
             self.left_out.extend(admitted.refused);
         }
         self.left_out.clear();
-        let first = decisions.len();
         self.carry_out(view, &wanted, BTreeMap::new(), decisions);
-        // On the way from what is to what is to be, others may hold more or longer. Who was refused is known at the next turn.
-        let mut possible = decisions.split_off(first);
-        keep_possible(view.ledger, &mut possible);
-        decisions.append(&mut possible);
     }
 }

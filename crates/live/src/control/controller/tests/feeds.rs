@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::random::{last_resort, step, tell_with};
+use super::random::{Step, last_resort, step, tell_with};
 use super::*;
 use busbar_core::machine::check_text;
 
@@ -175,6 +175,18 @@ fn known_limits_are_looked_ahead_at() {
     world.end(at(90), first(short), End::Exited(0));
     world.cycle(at(90));
     assert_eq!(world.controller.next_deadline(), Some(at(100)));
+}
+
+/// The program would give the job more than its feed carries, and must not ask for it.
+#[test]
+fn the_program_knows_what_a_feed_carries() {
+    let steps = [
+        Step::Feed(0, 130),
+        Step::Submit { nodes: 4, seconds: 1, held: false, after: None },
+        Step::Policy(4),
+        Step::Die(0),
+    ];
+    tell_with(Setup { last_resort: LastResort::Hold, ..on(TWO, "share(use=caps)") }, &steps);
 }
 
 proptest! {
