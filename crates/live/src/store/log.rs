@@ -3,6 +3,9 @@
 //! commits would be lost silently. So at most one commit may follow the first invalid frame: a commit
 //! that was not confirmed. A second one is begun only when the first is on the disk.
 //!
+//! What an interrupted commit did not write is zero, or is left from before the log was restarted. A frame that is neither was
+//! damaged, and may have been the last one of a commit.
+//!
 //! The format is described at <https://www.sqlite.org/fileformat2.html#walformat>.
 
 use std::fs::File;
@@ -13,6 +16,8 @@ const FRAME_HEADER: usize = 24;
 const LITTLE_ENDIAN: u32 = 0x377f_0682;
 const BIG_ENDIAN: u32 = 0x377f_0683;
 const VERSION: u32 = 3_007_000;
+/// A log is not restarted more often than this while it exists.
+const MOST_RESTARTS: u32 = 1 << 24;
 
 /// What is wrong with a log, if anything.
 pub(super) fn damage(file: File) -> io::Result<Option<&'static str>> {
@@ -32,8 +37,7 @@ pub(super) fn damage(file: File) -> io::Result<Option<&'static str>> {
     let mut commits_behind = 0;
     while fill(&mut input, &mut frame)? {
         is_broken = is_broken || !chain.goes_on_with(&frame);
-        // Frames from before the log was restarted have other salts.
-        if is_broken && frame[8..16] == chain.salts && word(&frame, 4) != 0 {
+        if is_broken && chain.may_be_a_commit(&frame) {
             commits_behind += 1;
         }
     }
@@ -76,6 +80,17 @@ impl Chain {
         word(frame, 0) != 0
             && frame[8..16] == self.salts
             && self.sum == (word(frame, 16), word(frame, 20))
+    }
+
+    /// Whether a frame is the last one of a commit to this log, or was damaged and may have been.
+    fn may_be_a_commit(&self, frame: &[u8]) -> bool {
+        if frame[8..16] == self.salts {
+            return word(frame, 4) != 0;
+        }
+        // The first salt grows by one with each restart of the log.
+        let restarts = word(&self.salts, 0).wrapping_sub(word(frame, 8));
+        let is_left_over = (1..MOST_RESTARTS).contains(&restarts);
+        !is_left_over && frame[..FRAME_HEADER] != [0; FRAME_HEADER]
     }
 
     fn add(&mut self, bytes: &[u8]) {

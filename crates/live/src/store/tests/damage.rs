@@ -199,6 +199,16 @@ fn a_log_that_breaks_off_in_its_last_commit_is_good() {
     assert_damaged(&overwritten(&KILLED.files, LOG, log.len() / 2, &[0xa5; 64]), "before its end");
 }
 
+/// The number of pages in the header of a frame says that a commit ends there. Without it, two commits look like one.
+#[test]
+fn the_header_of_the_last_frame_of_a_commit_is_missed() {
+    let log = &KILLED.files[LOG];
+    let frames = (32..log.len()).step_by(24 + 4096);
+    let commits: Vec<usize> = frames.filter(|at| log[at + 4..at + 8] != [0; 4]).collect();
+    let [.., last_but_one, _] = commits[..] else { panic!("{commits:?}") };
+    assert_damaged(&overwritten(&KILLED.files, LOG, last_but_one, &[0xa5; 24]), "before its end");
+}
+
 #[test]
 fn what_is_not_a_state_is_refused() {
     let folder = tempfile::tempdir().unwrap();
