@@ -300,6 +300,7 @@ impl Dispatch {
     }
 
     /// Those that have no room under a limit leave the queue; says whether anybody did.
+    #[inline(never)]
     fn set_aside(&mut self, policy: &mut dyn Policy) -> bool {
         let mut has_left = false;
         while let Some(job) = self.gate.as_mut().and_then(|gate| gate.take_leaving()) {
@@ -428,7 +429,7 @@ impl Dispatch {
             queue, ledger, arrived, released, drawn, adopted, changed, eligible, ..
         } = self;
         let machine = self.machine_changed;
-        let view = View {
+        let mut view = View {
             now: ledger.now(),
             jobs,
             queue,
@@ -440,9 +441,9 @@ impl Dispatch {
         };
         let has_waited = |job: JobId| view.now.since(view.waits_since(job)) > NO_WAIT;
         if queue.head().is_some_and(has_waited) {
-            self.waited = Some(ledger.now());
+            self.waited = Some(view.now);
+            view.waited = self.waited;
         }
-        let view = View { waited: self.waited, ..view };
         policy.decide(&view, &mut self.decisions);
         arrived.clear();
         released.clear();
@@ -450,49 +451,49 @@ impl Dispatch {
         adopted.clear();
         changed.clear();
         self.machine_changed = false;
-        if self.gate.is_some() {
-            return self.carry_out_within_limits(policy, model, jobs, done);
-        }
-        for decision in self.decisions.drain(..) {
-            let applied = checked(decision, policy, model, queue, ledger, jobs);
-            done(applied, ledger);
-        }
-    }
-
-    /// The same where a start may leave others without room under a limit: what was decided about these does not count, and the
-    /// policy is to be asked again.
-    #[inline(never)]
-    fn carry_out_within_limits(
-        &mut self,
-        policy: &mut dyn Policy,
-        model: &dyn Model,
-        jobs: &[Job],
-        mut done: impl FnMut(Result<Applied, Violation>, &Ledger),
-    ) {
-        for decision in std::mem::take(&mut self.decisions) {
-            let Some(gate) = &mut self.gate else { return };
-            if decision.job().is_some_and(|job| gate.is_aside(job)) {
+        let mut decisions = std::mem::take(&mut self.decisions);
+        for decision in decisions.drain(..) {
+            // A start may leave others without room under a limit: what was decided about these does not count.
+            if self.gate.is_some() && self.is_aside(&decision) {
                 continue;
             }
             let Dispatch { queue, ledger, .. } = self;
             let applied = checked(decision, policy, model, queue, ledger, jobs);
-            match &applied {
-                Ok(Applied::Started { job, .. }) => gate.started(*job),
-                Ok(Applied::Dropped { job, .. }) => {
-                    gate.dropped(*job);
-                    gate.is_over(*job);
-                    self.asks_again |= gate.has_coming();
-                }
-                _ => {}
+            if self.gate.is_some() {
+                self.note_limits(&applied);
             }
-            done(applied, ledger);
-            self.asks_again |= self.set_aside(policy);
+            done(applied, &self.ledger);
+            if self.gate.is_some() {
+                self.asks_again |= self.set_aside(policy);
+            }
+        }
+        self.decisions = decisions;
+    }
+
+    /// Whether a decision is about a job that has no room under a limit any more.
+    #[inline(never)]
+    fn is_aside(&self, decision: &Decision) -> bool {
+        self.gate.as_ref().zip(decision.job()).is_some_and(|(gate, job)| gate.is_aside(job))
+    }
+
+    /// What was carried out counts under the limits of a site.
+    #[inline(never)]
+    fn note_limits(&mut self, applied: &Result<Applied, Violation>) {
+        let Some(gate) = &mut self.gate else { return };
+        match applied {
+            Ok(Applied::Started { job, .. }) => gate.started(*job),
+            Ok(Applied::Dropped { job, .. }) => {
+                gate.dropped(*job);
+                gate.is_over(*job);
+                self.asks_again |= gate.has_coming();
+            }
+            _ => {}
         }
     }
 }
 
 /// Carries a decision out, if the policy may take it.
-#[inline]
+#[inline(always)]
 fn checked(
     decision: Decision,
     policy: &mut dyn Policy,

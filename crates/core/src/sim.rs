@@ -867,7 +867,9 @@ impl<'a> Engine<'a> {
                     let killed = outcome.run_time > longest;
                     let end = now + outcome.run_time.min(longest);
                     meter.add(outcome.power);
-                    feed(job, &point, caps.as_ref(), outcome.power, ledger);
+                    if has_feeds {
+                        feed(job, &point, caps.as_ref(), outcome.power, ledger);
+                    }
                     if keeps && has_feeds && ledger.seating().is_none() {
                         let mut nodes = ledger.stretches_of(job).to_vec();
                         nodes.sort_unstable_by_key(|stretch| stretch.start);
@@ -901,7 +903,9 @@ impl<'a> Engine<'a> {
                     let record = &mut records[job.index()];
                     meter.remove(record.power);
                     meter.add(outcome.power);
-                    feed(job, &point, caps.as_ref(), outcome.power, ledger);
+                    if has_feeds {
+                        feed(job, &point, caps.as_ref(), outcome.power, ledger);
+                    }
                     // It runs, and its course has been kept since it started.
                     if let Some((end, killed)) = courses.change(job, now, &point, outcome, pause) {
                         record.changes = record.changes.wrapping_add(1);

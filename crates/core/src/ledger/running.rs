@@ -167,7 +167,7 @@ impl Running {
         self.blocks.partition_point(before).min(self.blocks.len().saturating_sub(1))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, holding: Holding) {
         self.len += 1;
         if self.blocks.is_empty() {
@@ -189,7 +189,7 @@ impl Running {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove(&mut self, until: Instant, job: JobId) -> Option<Holding> {
         let (at, place) = self.place_of(until, job)?;
         let block = &mut self.blocks[at];

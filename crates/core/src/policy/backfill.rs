@@ -265,7 +265,7 @@ impl Room {
 
     /// The promise to the head of the queue, if it stands although jobs ended: where watts have no limit, those on nodes of other
     /// kinds change nothing but what is left over.
-    #[inline]
+    #[inline(always)]
     fn still_promised(
         &self,
         view: &View<'_>,
@@ -343,7 +343,7 @@ impl Room {
     }
 
     /// Whether a job may start now at `point`.
-    #[inline]
+    #[inline(always)]
     pub fn admits(&self, point: &OperatingPoint) -> bool {
         self.longest(point.nodes, point.power).is_some_and(|longest| point.time <= longest)
             && self
@@ -654,7 +654,7 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
     }
 
     /// Starts a job if the chooser finds it a point.
-    #[inline]
+    #[inline(always)]
     fn consider(
         &mut self,
         view: &View<'_>,
@@ -708,16 +708,12 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         decisions: &mut Vec<Decision>,
     ) {
         let by_width = self.order.is_submission() && self.chooser.starts_as_asked();
-        if by_width && room.look_by_width(view, head) {
-            while let Some(job) = room.next_by_width(view) {
-                if !room.is_refused(job) {
-                    self.consider(view, job, room, decisions);
-                }
-            }
-            return;
-        }
+        let by_width = by_width && room.look_by_width(view, head);
         let mut from = head;
-        while let Some(job) = self.chooser.candidate(view, &self.order, from, room) {
+        while let Some(job) = match by_width {
+            true => room.next_by_width(view),
+            false => self.chooser.candidate(view, &self.order, from, room),
+        } {
             if !room.is_refused(job) {
                 self.consider(view, job, room, decisions);
             }

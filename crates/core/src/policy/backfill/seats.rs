@@ -130,7 +130,7 @@ impl Notes {
 }
 
 impl Places {
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(view: &View<'_>, notes: Option<Box<Notes>>) -> Option<Box<Self>> {
         let seating = view.ledger.seating()?;
         Some(Places::on(seating.clone(), FeedRoom::of(view.ledger), notes))
@@ -217,7 +217,7 @@ impl Places {
     }
 
     /// Whether there are nodes for the job, if it begins now at this point and stays beyond the time of the promise or not.
-    #[inline]
+    #[inline(never)]
     pub(super) fn has_nodes(&self, now: Instant, point: &OperatingPoint, stays: bool) -> bool {
         let nodes = if stays { &self.asked.staying } else { &self.asked.passing };
         nodes.get_or_init(|| self.found(stays)).is_ok()
