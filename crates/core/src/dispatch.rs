@@ -241,7 +241,11 @@ impl Dispatch {
         match &mut self.gate {
             None => {
                 self.queue.insert(id, &least);
-                self.arrived.push(id);
+                // Those who were held back come with those who are submitted just now.
+                match self.arrived.last().is_some_and(|last| *last > id) {
+                    false => self.arrived.push(id),
+                    true => self.arrived.insert(self.arrived.partition_point(|job| *job < id), id),
+                }
             }
             Some(gate) => gate.enter(id),
         }
