@@ -104,6 +104,11 @@ impl FairShare {
         self.is_due |= self.usage.advance(&self.shares, now);
     }
 
+    /// Whether the clock was ever moved.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.usage.next_period().is_some()
+    }
+
     /// When the next period begins, if it is known when this one began.
     pub(crate) fn next_period(&self) -> Option<Instant> {
         self.usage.next_period()

@@ -41,8 +41,8 @@ pub struct Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Ends,
-    Begins,
     Arrives,
+    Begins,
 }
 
 /// Waiting jobs by priority.
@@ -179,9 +179,10 @@ impl Multifactor {
         self.shares.pass(now);
     }
 
-    /// Goes on with what users have used by another order, if it is of the same site. Whatever runs is to be adopted.
+    /// Goes on with what users have used by another order, if it is of the same site and knows what they used. Whatever runs is to
+    /// be adopted.
     pub fn go_on_from(&mut self, before: &Multifactor, now: Instant) -> bool {
-        if !Arc::ptr_eq(&self.priorities, &before.priorities) {
+        if !Arc::ptr_eq(&self.priorities, &before.priorities) || !before.shares.has_begun() {
             return false;
         }
         (self.shares, self.members) = (before.shares.clone(), before.members.clone());
