@@ -290,7 +290,8 @@ impl Multifactor {
                 self.shares.ends(charge.association, charge.thousandths);
             }
         }
-        for adopted in view.changes.adopted {
+        // Who ended in the turn in which others were told of it is charged for nothing.
+        for adopted in view.changes.adopted.iter().filter(|one| view.ledger.holds(one.job)) {
             self.charge(view, adopted.job, adopted.point.nodes);
         }
     }
