@@ -12,7 +12,7 @@ use crate::variation::catalyst::{self, Catalyst, Shape};
 use crate::variation::csv;
 
 mod check;
-mod import;
+pub(in crate::cli) mod import;
 mod init;
 mod show;
 

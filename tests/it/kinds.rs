@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use busbar::budget::BudgetSpec;
 use busbar::freedom::Freedoms;
@@ -11,6 +12,7 @@ use busbar::machine::{Machine, check_text};
 use busbar::metrics::energy_totals;
 use busbar::policy::{Believe, PolicySpec};
 use busbar::prepared::{PreparedWorkload, Rules, SharedWorld};
+use busbar::priority::SiteFile;
 use busbar::sim::State;
 use busbar::units::{Instant, Joules, Span, Watts};
 use busbar::workload::{Partitions, Placed, Workload};
@@ -153,23 +155,29 @@ fn by_policy(
     limits: Option<&Limits>,
     policy: &str,
 ) -> Vec<Option<u64>> {
-    by_policy_where(asked, limit, limits, policy, false)
+    by_policy_where(asked, limit, limits, policy, false, None)
 }
 
-/// The same, with caps or without.
+/// The same, with caps or without, and with a site file.
 fn by_policy_where(
     asked: &[Asked],
     limit: u64,
     limits: Option<&Limits>,
     policy: &str,
     caps: bool,
+    site: Option<&str>,
 ) -> Vec<Option<u64>> {
     let repertoire = Repertoire::BuiltIn;
     let machine = repertoire.filled_in(&machine(limits, caps)).unwrap();
     let prepared = PreparedWorkload::new(machine, workload(asked), true);
     let PreparedWorkload { machine, workload, .. } = &prepared;
-    let rules =
-        Rules { allow: Freedoms::ALL, believe: caps.then_some(Believe::Exact), ..Rules::default() };
+    let site = site.map(|text| SiteFile::from_text(Path::new("site.toml"), text.to_owned()));
+    let rules = Rules {
+        allow: Freedoms::ALL,
+        believe: caps.then_some(Believe::Exact),
+        site: site.map(|site| Arc::new(site.unwrap())),
+        ..Rules::default()
+    };
     let shared = SharedWorld::new(machine, workload, &repertoire, &rules, 1).unwrap();
     let policy: PolicySpec = policy.parse().unwrap();
     let belief = shared.belief(&policy, machine, workload.jobs()).unwrap();
@@ -238,7 +246,7 @@ proptest! {
         ]),
         caps in any::<bool>(),
     ) {
-        by_policy_where(&asked, limit, limits.as_ref(), policy, caps);
+        by_policy_where(&asked, limit, limits.as_ref(), policy, caps, None);
     }
 }
 
@@ -267,7 +275,7 @@ fn every_built_in_policy_runs() {
         let below_feeds = (policy.name() != "slurm").then_some(&limits);
         for limits in [None].into_iter().chain(below_feeds.map(Some)) {
             let policy = policy.to_string();
-            let started = by_policy_where(&asked, 1_500_000, limits, &policy, true);
+            let started = by_policy_where(&asked, 1_500_000, limits, &policy, true, None);
             let started = started.iter().flatten().count();
             assert!(started > 120, "{policy}: {started}");
         }

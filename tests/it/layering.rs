@@ -61,7 +61,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fairshare", &["units"]),
     ("structure", &["units", "job"]),
     ("limits", &["units", "job"]),
-    ("priority", &["units", "spelling", "text", "rows", "calendar", "job", "fairshare", "limits"]),
+    (
+        "priority",
+        &["units", "spelling", "text", "rows", "calendar", "job", "machine", "fairshare", "limits"],
+    ),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "freedom", "machine", "budget", "model", "seats"]),
     ("availability", &["units", "machine", "budget", "model", "ledger"]),
@@ -89,6 +92,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "seats",
             "fairshare",
             "priority",
+            "limits",
         ],
     ),
     (

@@ -242,6 +242,13 @@ impl Calendar {
         Instant::from_millis(u64::try_from(passed.max(0)).unwrap_or(u64::MAX))
     }
 
+    /// How long after a time, or a whole number of periods after it or before it, the clock begins.
+    pub(crate) fn begins_after(&self, time: Timestamp, period: Span) -> Span {
+        let passed = self.0.timestamp().duration_since(time).as_millis();
+        let part = passed.rem_euclid(i128::from(period.millis().max(1)));
+        Span::from_millis(u64::try_from(part).unwrap_or(0))
+    }
+
     /// The time on the wall at an instant.
     pub fn wall(&self, instant: Instant) -> DateTime {
         self.zone().to_datetime(self.time(instant))

@@ -4,6 +4,7 @@
 //! partition's first, then that of the job's, then those of the user's association and of all accounts above it.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::job::{GroupId, Job, UserId};
 use crate::units::{Instant, Span};
@@ -43,7 +44,7 @@ pub struct JobRules {
 }
 
 /// Nodes that are kept free for a while: for maintenance, or for jobs that name the reservation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reservation {
     /// The log's number of its name; 0 if no job names it.
     pub number: u32,
@@ -53,6 +54,8 @@ pub struct Reservation {
     pub end: Instant,
     /// How many nodes; more than there are is all.
     pub nodes: u64,
+    /// Which nodes, by their numbers; nothing if that is not said.
+    pub numbers: Vec<Range<u32>>,
 }
 
 /// Limits that each level has for what is below it.

@@ -24,7 +24,7 @@ mod written;
 pub use check::{Problem, check, check_text};
 pub use cooling::Cooling;
 pub use feeds::{Feed, Feeds};
-pub(crate) use feeds::{Placing, Takes, Zone};
+pub(crate) use feeds::{Placing, Takes, Zone, numbered};
 pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub use kinds::{Kind, Kinds, NodeGroup, NodeSize, PartitionNodes};
 pub(crate) use node::assumed_idle;

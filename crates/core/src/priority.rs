@@ -129,6 +129,7 @@ impl Default for Settings {
             decay: Decay {
                 half_life: Some(Span::from_secs(7 * DAY)),
                 period: Span::from_secs(300),
+                lead: Span::ZERO,
                 resets: Vec::new(),
             },
             billing: Billing::default(),

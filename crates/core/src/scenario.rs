@@ -156,6 +156,7 @@ impl<'a> Scenario<'a> {
             freedoms: self.freedoms,
             priorities: self.priorities.as_ref(),
             keeps_standings: self.keep_power,
+            reservations: self.limits.as_deref().map_or(&[], |limits| &limits.reservations),
         };
         let mut policy = self.policy.build(&setting);
         let guard = self.policy.guard().max(self.guard);

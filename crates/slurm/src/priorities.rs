@@ -21,9 +21,14 @@ impl Config {
         (!matches!(value, "" | "(null)" | "N/A")).then_some(value)
     }
 
-    /// A whole number.
+    /// Whether the answer has a line for it.
+    pub fn has_line(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// A whole number; a unit may follow it.
     pub fn number(&self, key: &str) -> Option<u32> {
-        self.get(key)?.parse().ok()
+        self.get(key)?.split_whitespace().next()?.parse().ok()
     }
 
     /// A length of time, in seconds.
@@ -114,6 +119,8 @@ pub struct Reservation {
     pub end: String,
     /// How many nodes it has.
     pub nodes: u64,
+    /// Their names, as Slurm writes them together.
+    pub hosts: String,
 }
 
 /// What was found.
@@ -258,9 +265,12 @@ impl Depths {
 const ROOT: &str = "root";
 
 /// What is kept of the settings beside those of priorities.
-const OTHER_KEYS: [&str; 6] = [
+const OTHER_KEYS: [&str; 9] = [
+    "BOOT_TIME",
     "DependencyParameters",
+    "Epilog",
     "FairShareDampeningFactor",
+    "KillWait",
     "OverTimeLimit",
     "SchedulerParameters",
     "SchedulerType",
@@ -369,6 +379,7 @@ impl Priorities {
                 match key {
                     "StartTime" => reservation.start = value.to_owned(),
                     "EndTime" => reservation.end = value.to_owned(),
+                    "Nodes" => reservation.hosts = value.to_owned(),
                     "NodeCnt" => {
                         let count = value.parse().map_err(|_| PrioritiesError::Number {
                             file: file.to_owned(),

@@ -17,7 +17,7 @@ mod lines;
 use lines::{Line, lines};
 
 /// What is the same for all nodes of a kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
     /// Sockets of a node.
     pub sockets: u32,
@@ -29,6 +29,22 @@ pub struct Shape {
     pub gpus: BTreeMap<String, u32>,
     /// Features that jobs can ask for.
     pub features: BTreeSet<String>,
+    /// Its weight: nodes of a low one are given out first.
+    pub weight: u32,
+}
+
+/// Nodes of which nothing is said have weight 1.
+impl Default for Shape {
+    fn default() -> Self {
+        Shape {
+            sockets: 0,
+            processors: 0,
+            memory_mib: 0,
+            gpus: BTreeMap::new(),
+            features: BTreeSet::new(),
+            weight: 1,
+        }
+    }
 }
 
 impl Shape {
@@ -284,6 +300,7 @@ impl SiteReader {
                 features: words(&["AvailableFeatures", "Features", "Feature"])
                     .into_iter()
                     .collect(),
+                weight: number(&["Weight"]).transpose()?.unwrap_or(1),
             },
             partitions: words(&["Partitions"]),
             is_from_scontrol,
@@ -405,6 +422,7 @@ impl SiteReader {
             memory_mib: number("real_memory").unwrap_or(0),
             gpus: gpus(text("gres")).map_err(|why| format!("node {name}: {why}"))?,
             features: words("features").into_iter().collect(),
+            weight: small("weight").unwrap_or(1),
         };
         self.add(name, Found { shape, partitions: words("partitions"), is_from_scontrol: true });
         Ok(())

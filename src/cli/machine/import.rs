@@ -14,7 +14,7 @@ use crate::variation::csv::{self, Table};
 use crate::variation::runs::{Runs, Saying};
 
 #[cfg(feature = "slurm")]
-mod slurm;
+pub(in crate::cli) mod slurm;
 
 /// Convert a table of runs on many processors to a file of curves, or a Slurm cluster to a machine file
 ///

@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::cli::machine::import::slurm::numbered;
 use crate::cli::{print, warn};
 use crate::priority::SiteFile;
 use crate::profile::counted;
 use crate::report::write_whole;
 use crate::slurm::priorities::Priorities;
+use crate::slurm::site::SiteReader;
 
 mod file;
 
 /// Convert the priorities of a Slurm cluster to a site file
 ///
 /// The files are what 'scontrol show config', 'scontrol show partition', 'sacctmgr show assoc tree -P', 'sacctmgr show
-/// qos -P', 'sshare -a -l -P' and 'scontrol show reservation' print, in any order. What sshare says was used counts as usage from before the first job.
+/// qos -P', 'sshare -a -l -P', 'scontrol show reservation' and 'scontrol show node' print, in any order. What sshare says was used counts as usage from before the first job.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   scontrol show config > config.txt
@@ -41,13 +43,32 @@ pub(in crate::cli) struct Arguments {
     force: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let mut found = Priorities::default();
-    for path in &arguments.files {
+/// What the answers say, and the nodes in the order of their numbers if they are among the answers.
+fn read(files: &[PathBuf]) -> anyhow::Result<(Priorities, Vec<String>)> {
+    let (mut found, mut nodes, mut has_nodes) =
+        (Priorities::default(), SiteReader::default(), false);
+    for path in files {
         let bytes = std::fs::read(path)
             .with_context(|| format!("cannot read the answer {}", path.display()))?;
-        found.read(&path.to_string_lossy(), &String::from_utf8_lossy(&bytes))?;
+        let (name, text) = (path.to_string_lossy(), String::from_utf8_lossy(&bytes));
+        let is_of_nodes = text.trim_start().starts_with("NodeName=");
+        if is_of_nodes || text.trim_start().starts_with("PartitionName=") {
+            nodes.read(&name, &text)?;
+        }
+        has_nodes |= is_of_nodes;
+        if !is_of_nodes {
+            found.read(&name, &text)?;
+        }
     }
+    let numbers = match has_nodes {
+        true => numbered(&nodes.finish(&[])?),
+        false => Vec::new(),
+    };
+    Ok((found, numbers))
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let (found, numbers) = read(&arguments.files)?;
     if let Some(other) =
         found.config.get("PriorityType").filter(|kind| !kind.ends_with("multifactor"))
     {
@@ -56,9 +77,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
              order=multifactor"
         );
     }
-    let file::SiteText { text, left_out } = file::text(&found, arguments.names.as_deref());
+    let file::SiteText { text, left_out } =
+        file::text(&found, &numbers, arguments.names.as_deref());
     // What comes out must be a site file, or nothing is written. The table of names need not be there yet.
-    let without_names = file::text(&found, None).text;
+    let without_names = file::text(&found, &numbers, None).text;
     SiteFile::from_text(Path::new("the site file"), without_names)
         .context("this cluster does not make a valid site file")?;
     left_out.iter().for_each(|what| warn(&format!("left out: {what}")));

@@ -2,16 +2,17 @@
 
 use proptest::prelude::*;
 
-use super::{KINDS, by_policy, floor, jobs, partitions};
-use crate::plain::slurm::{PlainRules, starts};
+use super::{KINDS, by_policy, by_policy_where, floor, jobs, partitions};
+use crate::plain::slurm::{PlainRules, Reserved, starts};
 
 /// The rules as parameters of the policy.
 fn text(rules: &PlainRules) -> String {
     let switch = |is_on: bool| if is_on { "on" } else { "off" };
-    let PlainRules { backfill, defer, bf_busy_nodes, pack_serial_at_end, lln, .. } = *rules;
+    let PlainRules { backfill, defer, epilog, bf_busy_nodes, pack_serial_at_end, lln, .. } = *rules;
     let switches = [
         ("backfill", backfill),
         ("defer", defer),
+        ("epilog", epilog),
         ("bf_busy_nodes", bf_busy_nodes),
         ("pack_serial_at_end", pack_serial_at_end),
         ("lln", lln),
@@ -23,6 +24,7 @@ fn text(rules: &PlainRules) -> String {
         ("bf_window", rules.bf_window),
         ("bf_resolution", rules.bf_resolution),
         ("bf_min_age_reserve", rules.bf_min_age_reserve),
+        ("kill_wait", rules.kill_wait),
     ];
     let counts = [
         ("default_queue_depth", rules.default_queue_depth),
@@ -44,16 +46,19 @@ fn text(rules: &PlainRules) -> String {
 fn rules() -> impl Strategy<Value = PlainRules> {
     let switch = || prop::bool::weighted(0.2);
     let few = |most: usize| prop_oneof![3 => Just(0usize), 1 => 1..most];
-    let switches = (prop::bool::weighted(0.85), switch(), switch(), switch(), switch());
-    let lengths = (10u64..90, 0u64..6, 1u64..40, 60u64..2000, 1u64..90);
+    let switches =
+        (prop::bool::weighted(0.85), switch(), any::<bool>(), switch(), switch(), switch());
+    let lengths = (10u64..90, 0u64..6, 1u64..40, 60u64..2000, 1u64..90, 0u64..60);
     let age = prop_oneof![3 => Just(0u64), 1 => 1u64..300];
     let counts = (few(20), few(6), few(4), 1usize..40, few(4), few(9), few(4), few(20));
     (switches, lengths, age, counts).prop_map(|(switches, lengths, age, counts)| {
-        let (backfill, defer, bf_busy_nodes, pack_serial_at_end, lln) = switches;
-        let (sched_interval, batch_sched_delay, bf_interval, bf_window, bf_resolution) = lengths;
+        let (backfill, defer, epilog, bf_busy_nodes, pack_serial_at_end, lln) = switches;
+        let (sched_interval, batch_sched_delay, bf_interval, bf_window, bf_resolution, kill_wait) =
+            lengths;
         PlainRules {
             backfill,
             defer,
+            epilog,
             sched_interval,
             batch_sched_delay,
             default_queue_depth: counts.0,
@@ -68,6 +73,7 @@ fn rules() -> impl Strategy<Value = PlainRules> {
             bf_job_part_count_reserve: counts.6,
             bf_node_space_size: counts.7,
             bf_min_age_reserve: age,
+            kill_wait,
             bf_busy_nodes,
             pack_serial_at_end,
             lln,
@@ -79,6 +85,7 @@ fn rules() -> impl Strategy<Value = PlainRules> {
 const USUAL: PlainRules = PlainRules {
     backfill: true,
     defer: false,
+    epilog: true,
     sched_interval: 60,
     batch_sched_delay: 3,
     default_queue_depth: 100,
@@ -93,6 +100,7 @@ const USUAL: PlainRules = PlainRules {
     bf_job_part_count_reserve: 0,
     bf_node_space_size: 0,
     bf_min_age_reserve: 0,
+    kill_wait: 30,
     bf_busy_nodes: false,
     pack_serial_at_end: false,
     lln: false,
@@ -109,7 +117,7 @@ proptest! {
         limit in prop_oneof![Just(100_000_000u64), 900_000u64..2_000_000],
     ) {
         let kinds = KINDS.map(|(kind, _)| kind);
-        let expected = starts(rules, &kinds, &partitions(), &asked, limit - floor());
+        let expected = starts(rules, &kinds, &partitions(), &asked, limit - floor(), &[]);
         prop_assert_eq!(by_policy(&asked, limit, None, &text(&rules)), expected);
     }
 
@@ -118,7 +126,39 @@ proptest! {
     fn usual_settings_are_those_of_slurm(asked in jobs()) {
         let kinds = KINDS.map(|(kind, _)| kind);
         let limit = 100_000_000;
-        let expected = starts(USUAL, &kinds, &partitions(), &asked, limit - floor());
+        let expected = starts(USUAL, &kinds, &partitions(), &asked, limit - floor(), &[]);
         prop_assert_eq!(by_policy(&asked, limit, None, "slurm"), expected);
     }
+
+    /// The same where nodes are reserved for a while: nobody is on them who could still be there, and some start on others.
+    #[test]
+    fn nobody_is_on_reserved_nodes(
+        asked in jobs(),
+        rules in rules(),
+        reserved in prop::collection::vec(reserved(), 1..3),
+    ) {
+        let kinds = KINDS.map(|(kind, _)| kind);
+        let limit = 100_000_000;
+        let expected = starts(rules, &kinds, &partitions(), &asked, limit - floor(), &reserved);
+        let site: Vec<String> = reserved.iter().map(written).collect();
+        let policy = text(&rules);
+        let started =
+            by_policy_where(&asked, limit, None, &policy, false, Some(&site.concat()));
+        prop_assert_eq!(started, expected);
+    }
+}
+
+/// Some of the ten nodes, for some minutes.
+fn reserved() -> impl Strategy<Value = Reserved> {
+    (0u64..900, 1u64..600, prop::collection::btree_set(0usize..10, 1..6))
+        .prop_map(|(from, length, nodes)| (from, from + length, nodes))
+}
+
+/// A reservation as a site file has it.
+fn written((from, until, nodes): &Reserved) -> String {
+    let nodes: Vec<String> = nodes.iter().map(usize::to_string).collect();
+    format!(
+        "[[reservation]]\nname = 'r{from}'\nstart = '{from}'\nend = '{until}'\nnodes = '{}'\n",
+        nodes.join(",")
+    )
 }

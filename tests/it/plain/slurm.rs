@@ -11,6 +11,7 @@ use super::kinds::{Amounts, Asked, PlainKind, PlainPartition};
 pub(crate) struct PlainRules {
     pub(crate) backfill: bool,
     pub(crate) defer: bool,
+    pub(crate) epilog: bool,
     pub(crate) sched_interval: u64,
     pub(crate) batch_sched_delay: u64,
     pub(crate) default_queue_depth: usize,
@@ -25,12 +26,16 @@ pub(crate) struct PlainRules {
     pub(crate) bf_job_part_count_reserve: usize,
     pub(crate) bf_node_space_size: usize,
     pub(crate) bf_min_age_reserve: u64,
+    pub(crate) kill_wait: u64,
     pub(crate) bf_busy_nodes: bool,
     pub(crate) pack_serial_at_end: bool,
     pub(crate) lln: bool,
 }
 
-type Nodes = BTreeSet<usize>;
+pub(crate) type Nodes = BTreeSet<usize>;
+
+/// Nodes that are kept free from a time to another.
+pub(crate) type Reserved = (u64, u64, Nodes);
 
 /// A job on the kind of nodes that it can be on.
 struct Job {
@@ -66,6 +71,7 @@ struct Site<'a> {
     rules: PlainRules,
     sizes: Vec<Amounts>,
     partitions: Vec<Nodes>,
+    reserved: &'a [Reserved],
     jobs: &'a [Option<Job>],
     for_jobs: u64,
     waiting: Vec<usize>,
@@ -79,6 +85,7 @@ pub(crate) fn starts(
     partitions: &[PlainPartition],
     asked: &[Asked],
     for_jobs: u64,
+    reserved: &[Reserved],
 ) -> Vec<Option<u64>> {
     let first = |kind: usize| kinds[..kind].iter().map(|kind| kind.nodes).sum::<usize>();
     let nodes_of = |kind: usize| first(kind)..first(kind) + kinds[kind].nodes;
@@ -118,6 +125,7 @@ pub(crate) fn starts(
         rules,
         sizes: kinds.iter().flat_map(|kind| vec![kind.size; kind.nodes]).collect(),
         partitions: partitions.iter().map(nodes).collect(),
+        reserved,
         jobs: &jobs,
         for_jobs,
         waiting: Vec::new(),
@@ -133,7 +141,8 @@ pub(crate) fn starts(
         site.running
             .retain(|running| running.since + jobs[running.job].as_ref().unwrap().run > now);
         let has_ended = site.running.len() < before;
-        let mut has_come = has_ended && rules.defer;
+        let at_ends = rules.epilog && !rules.defer;
+        let mut has_come = has_ended && !at_ends;
         while let Some(job) =
             arrivals.next_if(|job| site.jobs[*job].as_ref().unwrap().submit == now)
         {
@@ -152,7 +161,7 @@ pub(crate) fn starts(
         if is_whole {
             whole = now;
         }
-        if is_due || (has_ended && !rules.defer) {
+        if is_due || (has_ended && at_ends) {
             let (started, passes_over) = site.main_loop(now, is_whole);
             started.iter().for_each(|job| starts[*job] = Some(now));
             if passes_over || !started.is_empty() {
@@ -302,6 +311,14 @@ impl Site<'_> {
         Some(chosen)
     }
 
+    /// Those of some nodes that nobody has reserved for some of a time, and when the first of these reservations ends.
+    fn unreserved(&self, nodes: &Nodes, from: u64, limit: u64) -> (Nodes, Option<u64>) {
+        let meets = |one: &&Reserved| one.0 < from + limit && from < one.1;
+        let kept: Vec<&Reserved> = self.reserved.iter().filter(meets).collect();
+        let free = nodes.iter().filter(|node| !kept.iter().any(|one| one.2.contains(node)));
+        (free.copied().collect(), kept.iter().map(|one| one.1).min())
+    }
+
     /// Who starts, and whether somebody was passed over.
     fn main_loop(&mut self, now: u64, is_whole: bool) -> (Vec<usize>, bool) {
         let rules = self.rules;
@@ -330,7 +347,8 @@ impl Site<'_> {
                 passes_over = true;
             }
             let left = self.left(&BTreeSet::new());
-            if let Some(nodes) = self.choose(of, &open, &left, false) {
+            let usable = self.unreserved(&open, now, minutes(of.limit)).0;
+            if let Some(nodes) = self.choose(of, &usable, &left, false) {
                 if self.fed(&self.taken(), now, of) > now {
                     break;
                 }
@@ -382,7 +400,8 @@ impl Site<'_> {
             if let Some(chosen) =
                 self.choose(job, nodes, &self.left(&gone), self.rules.bf_busy_nodes)
             {
-                let at = if last <= now { (last + 30).max(now + 1) } else { last };
+                let at =
+                    if last <= now { (last + self.rules.kill_wait).max(now + 1) } else { last };
                 return Some((at, chosen));
             }
             if place >= ends.len() {
@@ -424,7 +443,7 @@ impl Site<'_> {
             let mut is_tried = false;
             let fate = loop {
                 // The nodes that are promised to nobody while the job would run, and when there may be others.
-                let all: Nodes = of.places.clone();
+                let (all, reserved_until) = self.unreserved(&of.places, from, limit);
                 let (mut usable, mut later) = (all.clone(), None);
                 for (place, slot) in map.iter().enumerate() {
                     if slot.end > from
@@ -444,6 +463,8 @@ impl Site<'_> {
                         usable = usable.intersection(&slot.nodes).copied().collect();
                     }
                 }
+                // Slurm looks a second after the end of a reservation.
+                let later = [later, reserved_until.map(|end| end + 1)].into_iter().flatten().min();
                 let again = later.filter(|_| may_promise);
                 let found = if usable.len() < of.count {
                     None

@@ -95,10 +95,13 @@ fn imported(run: &str) -> tempfile::TempDir {
         &folder,
     );
     said(&["workload", "import", "sacct.txt", "--names", "names.csv", "--out", "log.swf"], &folder);
-    // The reservation has some of the nodes, which cannot be simulated where nodes are of several kinds.
+    // The reservation has some of the nodes, which policies other than slurm do not know where nodes are of several kinds.
     let of_site = ["config.txt", "partitions.txt", "associations.txt", "qos.txt"];
-    let site = [&["site", "import"][..], &of_site, &["--names", "names.csv", "--out", "site.toml"]];
-    said(&site.concat(), &folder);
+    let reserved = ["nodes.txt", "reservations.txt"];
+    for (out, of_more) in [("site.toml", &reserved[..]), ("unreserved.toml", &[])] {
+        let (import, out) = (["site", "import"], ["--names", "names.csv", "--out", out]);
+        said(&[&import[..], &of_site, of_more, &out].concat(), &folder);
+    }
     folder
 }
 
@@ -116,17 +119,22 @@ fn said(arguments: &[&str], folder: &tempfile::TempDir) -> String {
 
 /// What a policy makes of a recorded run.
 fn replayed(run: &Settings, folder: &tempfile::TempDir, policy: &str) -> Compared {
+    // All policies of a comparison have the same site.
+    let (site, other) = match policy {
+        "slurm" => ("site.toml", "slurm(backfill=off)"),
+        _ => ("unreserved.toml", "fcfs"),
+    };
     let arguments = [
         "whatif",
         "sacct.txt",
         "--machine",
         "machine.toml",
         "--site",
-        "site.toml",
+        site,
         "--site-policy",
         policy,
         "--policy",
-        "fcfs",
+        other,
         "--budget",
         "100%",
         "--out",

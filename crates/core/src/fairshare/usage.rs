@@ -12,13 +12,24 @@ use crate::units::{Instant, Span};
 pub struct Decay {
     /// After this long it counts half as much; nothing if it always counts as much.
     pub half_life: Option<Span>,
-    /// It is entered, and factors are worked out, at all multiples of this; at least a second.
+    /// It is entered, and factors are worked out, once in each period; at least a second.
     pub period: Span,
+    /// How long the first period has lasted when the clock begins.
+    pub lead: Span,
     /// All is forgotten when the first period ends at or after one of these instants, which ascend.
     pub resets: Vec<Instant>,
 }
 
-/// What was used, by association.
+impl Decay {
+    /// When the period began in which an instant is; the beginning of the clock at the earliest.
+    pub fn began(&self, now: Instant) -> Instant {
+        let (period, lead) = (self.period.millis().max(1000), self.lead.millis());
+        let began = (now.millis() + lead) / period * period;
+        Instant::from_millis(began.saturating_sub(lead))
+    }
+}
+
+/// What was used, by association. Its own clock begins with the first period.
 #[derive(Clone, Debug)]
 pub struct Usage {
     decay: Decay,
@@ -68,7 +79,12 @@ impl Usage {
         let period = decay.period.max(Span::from_secs(1));
         let half_life = decay.half_life.map(|half_life| half_life.max(period));
         Usage {
-            decay: Decay { period, half_life, ..decay },
+            decay: Decay {
+                lead: Span::from_millis(decay.lead.millis() % period.millis()),
+                period,
+                half_life,
+                ..decay
+            },
             of: Vec::new(),
             holders: Vec::new(),
             period_began: None,
@@ -116,11 +132,14 @@ impl Usage {
 
     /// When the next period begins, if it is known when this one began.
     pub(super) fn next_period(&self) -> Option<Instant> {
-        Some(self.period_began? + self.decay.period)
+        let next = self.period_began? + self.decay.period;
+        Some(Instant::from_millis(next.millis() - self.decay.lead.millis()))
     }
 
     /// Moves the clock; says whether a period began since, or this is the first.
     pub(super) fn advance(&mut self, shares: &Shares, now: Instant) -> bool {
+        let lead = self.decay.lead;
+        let now = now + lead;
         self.now = now;
         let period = self.decay.period.millis();
         let latest = Instant::from_millis(now.millis() - now.millis() % period);
@@ -128,14 +147,14 @@ impl Usage {
             self.period_began = Some(latest);
             // What was used before counts as of now.
             self.scale_from = now;
-            self.resets_done = self.decay.resets.partition_point(|reset| *reset <= now);
+            self.resets_done = self.decay.resets.partition_point(|reset| *reset + lead <= now);
             return true;
         };
         if latest <= began {
             return false;
         }
         while let Some(reset) = self.decay.resets.get(self.resets_done) {
-            let ends = Instant::from_millis(reset.millis().div_ceil(period) * period);
+            let ends = Instant::from_millis((*reset + lead).millis().div_ceil(period) * period);
             if ends > latest {
                 break;
             }

@@ -461,7 +461,7 @@ fn in_partitions(
 }
 
 /// Reads `0-63,128-191`, counted from the first of some nodes.
-fn numbered(
+pub(crate) fn numbered(
     text: &str,
     of: &Range<u32>,
     whose: &str,

@@ -66,6 +66,8 @@ struct PartitionFile {
     memory: Option<String>,
     /// The GPUs of a node, if what they draw is part of what the node draws.
     gpus: Option<u32>,
+    /// Slurm gives out nodes of a low weight first.
+    weight: Option<u32>,
     processors_per_node: Option<u32>,
     sockets_per_node: Option<u32>,
     power: Option<PartitionPower>,
@@ -85,8 +87,8 @@ struct OverFile {
 impl PartitionFile {
     /// A partition without nodes of its own, of which nothing else can be said.
     fn over(self) -> Result<OverFile, &'static str> {
-        let PartitionFile { name, nodes, of, shared, memory, gpus, .. } = self;
-        let is_of_nodes = [self.processors_per_node, self.sockets_per_node, nodes, gpus]
+        let PartitionFile { name, nodes, of, shared, memory, gpus, weight, .. } = self;
+        let is_of_nodes = [self.processors_per_node, self.sockets_per_node, nodes, gpus, weight]
             .iter()
             .any(Option::is_some)
             || self.power.is_some()
@@ -409,7 +411,7 @@ impl File {
     ) -> Result<Partition, Box<dyn std::error::Error>> {
         let memory_mib = partition.memory.as_deref().map(memory).transpose()?;
         let (part, shared) = (partition.name.clone(), partition.shared.unwrap_or(false));
-        let said = partition.gpus;
+        let (said, weight) = (partition.gpus, partition.weight.unwrap_or(1));
         let file = self.with(partition)?;
         let powered = file.power.and_then(|power| power.gpus);
         if let (Some(said), Some(powered)) = (said, powered)
@@ -421,7 +423,7 @@ impl File {
         }
         let gpus = said.or(powered).unwrap_or(0);
         let machine = file.machine(name, folder)?;
-        Ok(Partition { name: part, machine, memory_mib, gpus, shared })
+        Ok(Partition { name: part, machine, memory_mib, gpus, shared, weight })
     }
 
     /// The file that a partition would be by itself.

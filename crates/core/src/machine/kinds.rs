@@ -79,6 +79,8 @@ pub struct NodeGroup {
     pub nodes: Range<u32>,
     /// The place of their kind.
     pub kind: usize,
+    /// Slurm gives out nodes of a low weight first.
+    pub weight: u32,
 }
 
 /// A partition: the nodes that its jobs may have.
@@ -97,7 +99,7 @@ impl Kinds {
     pub(super) fn of(whole: &Partitioned, chosen: &[usize]) -> Self {
         let (mut kinds, mut groups): (Vec<Kind>, Vec<NodeGroup>) = (Vec::new(), Vec::new());
         for place in chosen {
-            let Partition { name, machine, memory_mib, gpus, .. } = &whole.parts[*place];
+            let Partition { name, machine, memory_mib, gpus, weight, .. } = &whole.parts[*place];
             let size = NodeSize {
                 processors: machine.processors_per_node,
                 memory_mib: memory_mib.unwrap_or(u32::MAX),
@@ -112,7 +114,7 @@ impl Kinds {
                 kinds.push(kind);
                 kinds.len() - 1
             });
-            groups.push(NodeGroup { name: name.clone(), nodes, kind });
+            groups.push(NodeGroup { name: name.clone(), nodes, kind, weight: *weight });
         }
         let own = chosen.iter().enumerate().map(|(group, place)| PartitionNodes {
             name: whole.parts[*place].name.clone(),

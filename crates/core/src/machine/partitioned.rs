@@ -46,6 +46,8 @@ pub struct Partition {
     pub gpus: u32,
     /// Whether jobs share nodes.
     pub shared: bool,
+    /// Slurm gives out nodes of a low weight first.
+    pub weight: u32,
 }
 
 /// A partition without nodes of its own.

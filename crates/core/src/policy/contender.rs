@@ -139,6 +139,9 @@ impl PolicySpec {
         if field.has_limits && !self.minds_limits(freedoms) {
             return Err(Unfit::Limits);
         }
+        if field.has_reserved_nodes && !self.minds_reserved_nodes() {
+            return Err(Unfit::ReservedNodes);
+        }
         if field.kinds == Some(OnKinds::Shared) {
             freedoms = freedoms & Freedoms::of(&[Freedom::Drops]);
         }

@@ -28,6 +28,8 @@ pub struct Field<'a> {
     pub kinds: Option<OnKinds>,
     /// Whether jobs leave the queue that are over a limit of the site.
     pub has_limits: bool,
+    /// Whether certain nodes are reserved, where nodes are of several kinds or shared by jobs.
+    pub has_reserved_nodes: bool,
 }
 
 /// Jobs on nodes of one of several kinds.
@@ -54,7 +56,17 @@ impl<'a> Field<'a> {
         };
         let (gearbox, has_feeds) = (&machine.gearbox, machine.feeds.is_some());
         let draws = Draws::ByLaw;
-        Field { world, choices, gearbox, seed, draws, has_feeds, kinds: None, has_limits: false }
+        Field {
+            world,
+            choices,
+            gearbox,
+            seed,
+            draws,
+            has_feeds,
+            kinds: None,
+            has_limits: false,
+            has_reserved_nodes: false,
+        }
     }
 }
 
@@ -88,6 +100,12 @@ pub enum Unfit {
         conservative, pb-guided, rmap-*, utility or share(use=caps or recaps)"
     )]
     Limits,
+    /// It cannot keep certain nodes free.
+    #[error(
+        "it cannot keep certain nodes free for a [[reservation]] where nodes are of several kinds or shared; leave it out of the \
+        site file, or choose slurm"
+    )]
+    ReservedNodes,
     /// It cannot do here what it was asked to: why, and what to do.
     #[error("{0}")]
     Here(String),

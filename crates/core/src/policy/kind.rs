@@ -61,6 +61,7 @@ use crate::belief::Holds;
 use crate::call::{Argument, Call, CallError};
 use crate::freedom::{Freedom, Freedoms};
 use crate::heterogeneity::Site;
+use crate::limits::Reservation;
 use crate::machine::Machine;
 use crate::model::{Model, Oversized};
 use crate::policy::Policy;
@@ -168,6 +169,11 @@ pub trait PolicyKind: fmt::Debug + Any + Send + Sync {
         false
     }
 
+    /// Whether it keeps certain nodes free for a reservation, where nodes are of several kinds or shared by jobs.
+    fn minds_reserved_nodes(&self) -> bool {
+        false
+    }
+
     /// What it was published with, if it may do so much.
     fn believes(&self, _may: Freedoms) -> Published {
         Published::Rated
@@ -238,6 +244,8 @@ pub struct BuildContext<'a> {
     pub priorities: Option<&'a Arc<Priorities>>,
     /// Whether priorities are kept with which jobs started.
     pub keeps_standings: bool,
+    /// The reservations of the site.
+    pub reservations: &'a [Reservation],
 }
 
 /// A run nobody tried before: plain EASY is taken to delay no job at all.
@@ -251,6 +259,7 @@ impl Default for BuildContext<'_> {
             freedoms: None,
             priorities: None,
             keeps_standings: false,
+            reservations: &[],
         }
     }
 }

@@ -30,6 +30,7 @@ mod select;
 mod slots;
 mod spec;
 
+use crate::limits::Reservation;
 use crate::policy::{Decision, Order, PastJob, Policy, View};
 use crate::priority::{Scheduler, Standing};
 use crate::units::{Instant, JobId};
@@ -70,12 +71,12 @@ struct Loop {
 }
 
 impl<O> Slurm<O> {
-    fn new(rules: Scheduler, order: O) -> Self {
+    fn new(rules: Scheduler, order: O, reserved: &[Reservation]) -> Self {
         let never = Instant::ZERO;
         Slurm {
             rules,
             order,
-            floor: Floor::default(),
+            floor: Floor::with(reserved),
             clock: None,
             waits: false,
             moves_at: None,
@@ -83,6 +84,11 @@ impl<O> Slurm<O> {
             main: Loop { holds: never, whole_holds: never, passes_over: false },
             backfill_holds: never,
         }
+    }
+
+    /// Whether the main loop runs as soon as a job has ended.
+    fn runs_at_ends(&self) -> bool {
+        self.rules.epilog && !self.rules.defer
     }
 
     /// Whatever was found out may be otherwise now.
@@ -99,14 +105,15 @@ impl<O: Order> Slurm<O> {
         let changes = &view.changes;
         clock.catch_up(view.now, &self.rules, self.waits && self.main.passes_over);
         let has_ended = !changes.nothing_freed() || !changes.adopted.is_empty();
-        let has_come = !changes.arrived.is_empty() || (has_ended && self.rules.defer);
+        let has_come = !changes.arrived.is_empty() || (has_ended && !self.runs_at_ends());
         if has_come {
             clock.want(view.now);
         }
         if has_come || has_ended {
             clock.note_update(view.now);
         }
-        if has_come || has_ended || self.moves_at.is_some_and(|at| at <= view.now) {
+        let has_moved = self.moves_at.is_some_and(|at| at <= view.now);
+        if has_come || has_ended || has_moved || self.floor.reserves_at(view.now) {
             self.forget();
         }
         let started = std::mem::take(&mut self.started);
@@ -121,7 +128,7 @@ impl<O: Order> Slurm<O> {
         }
         // What is free of the power, once somebody asks.
         let mut power = None;
-        if due.is_some() || (!view.changes.nothing_freed() && !self.rules.defer) {
+        if due.is_some() || (!view.changes.nothing_freed() && self.runs_at_ends()) {
             let is_whole = due == Some(Due::Whole);
             let holds = if is_whole { self.main.whole_holds } else { self.main.holds };
             if holds <= now {
@@ -158,6 +165,7 @@ impl<O: Order> Slurm<O> {
             decisions,
         );
         let holds = outcome.changes_at.unwrap_or(Instant::NEVER);
+        let holds = holds.min(self.floor.next_reservation(view.now));
         let (holds, whole_holds) = match outcome.cut {
             None => (holds, holds),
             Some(Cut::Depth) => (holds, Instant::ZERO),
@@ -181,7 +189,7 @@ impl<O: Order> Slurm<O> {
         let holds =
             backfill::run(view, &self.rules, &self.order, &mut self.floor, power, decisions);
         self.goes_on(view, decisions, before);
-        self.backfill_holds = holds;
+        self.backfill_holds = holds.min(self.floor.next_reservation(view.now));
         if decisions.len() > before {
             self.forget();
             clock.note_update(view.now);

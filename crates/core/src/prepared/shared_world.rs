@@ -138,11 +138,14 @@ impl SharedWorld {
         let limits = limits.transpose().map_err(|why| Unsuited::Site(why.to_string()))?;
         if let Some(kinds) = &machine.kinds
             && let Some(limits) = &limits
-            && limits.reservations.iter().any(|one| one.nodes < u64::from(kinds.nodes()))
+            && let is_of_some = (limits.reservations.iter())
+                .any(|one| one.nodes < u64::from(kinds.nodes()) && one.numbers.is_empty())
+            && is_of_some
         {
             return Err(Unsuited::Site(
                 "a [[reservation]] of some of the nodes cannot be simulated where nodes are of several kinds or shared; leave \
-                 'nodes' out for all of them, or name one partition whose nodes are not shared (--partition)"
+                 'nodes' out for all of them, say which nodes for policy slurm (nodes = \"0-7,48\"), or name one partition \
+                 whose nodes are not shared (--partition)"
                     .to_owned(),
             ));
         }
@@ -212,7 +215,12 @@ impl SharedWorld {
         let on = |part: &Machine, world: &Arc<World>, kinds: Option<OnKinds>| {
             let field = Field::new(part, world.clone(), self.rules.allow, self.seed);
             let (has_feeds, has_limits) = (machine.feeds.is_some(), self.has_limits);
-            let field = Field { draws: draws.clone(), kinds, has_feeds, has_limits, ..field };
+            let reservations = self.limits.iter().flat_map(|limits| &limits.reservations);
+            let has_reserved_nodes = machine.kinds.as_ref().is_some_and(|all| {
+                reservations.into_iter().any(|one| one.nodes < u64::from(all.nodes()))
+            });
+            let field = Field { draws: draws.clone(), has_reserved_nodes, ..field };
+            let field = Field { kinds, has_feeds, has_limits, ..field };
             Ok(policy.enter(&field, self.believe)?.belief(jobs))
         };
         let Some(seats) = &self.seats else {

@@ -14,6 +14,9 @@ pub struct Scheduler {
     pub backfill: bool,
     /// Whether the main loop does not run whenever a job ends.
     pub defer: bool,
+    /// Whether nodes have an epilog (`Epilog`), whose end they report by themselves: the main loop runs at once then. Without
+    /// one, nodes say so when the controller asks, and it waits for the loop that is due, as it does for jobs that arrive.
+    pub epilog: bool,
     /// How often the main loop goes through the whole queue.
     pub sched_interval: Span,
     /// How long the main loop waits after it ran before it runs for jobs that arrived.
@@ -50,6 +53,8 @@ pub struct Scheduler {
     pub bf_min_prio_reserve: u32,
     /// By how much the steps become longer in which it looks at ends to come; nothing to double them.
     pub bf_window_linear: Span,
+    /// How long after its limit a job is killed that goes on (`KillWait`).
+    pub kill_wait: Span,
     /// Whether jobs are promised busy nodes before idle ones.
     pub bf_busy_nodes: bool,
     /// Whether jobs of one processor are on the last nodes.
@@ -58,12 +63,13 @@ pub struct Scheduler {
     pub lln: bool,
 }
 
-/// Those of Slurm 22.05 where nobody says anything.
+/// Those of Slurm 22.05 where nobody says anything, on nodes with an epilog, as nearly all sites have one.
 impl Default for Scheduler {
     fn default() -> Self {
         Scheduler {
             backfill: true,
             defer: false,
+            epilog: true,
             sched_interval: Span::from_secs(60),
             batch_sched_delay: Span::from_secs(3),
             default_queue_depth: 100,
@@ -82,6 +88,7 @@ impl Default for Scheduler {
             bf_min_age_reserve: Span::ZERO,
             bf_min_prio_reserve: 0,
             bf_window_linear: Span::ZERO,
+            kill_wait: Span::from_secs(30),
             bf_busy_nodes: false,
             pack_serial_at_end: false,
             lln: false,
@@ -115,6 +122,7 @@ impl Setting {
     pub(crate) const ALL: &[Setting] = &[
         Setting::switch("backfill", |scheduler| &mut scheduler.backfill),
         Setting::switch("defer", |scheduler| &mut scheduler.defer),
+        Setting::switch("epilog", |scheduler| &mut scheduler.epilog),
         Setting::length("sched_interval", 1, |scheduler| &mut scheduler.sched_interval),
         Setting::length("batch_sched_delay", 0, |scheduler| &mut scheduler.batch_sched_delay),
         Setting::count("default_queue_depth", 0, |scheduler| &mut scheduler.default_queue_depth),
@@ -135,6 +143,7 @@ impl Setting {
         Setting::length("bf_min_age_reserve", 0, |scheduler| &mut scheduler.bf_min_age_reserve),
         Setting::count("bf_min_prio_reserve", 0, |scheduler| &mut scheduler.bf_min_prio_reserve),
         Setting::length("bf_window_linear", 0, |scheduler| &mut scheduler.bf_window_linear),
+        Setting::length("kill_wait", 0, |scheduler| &mut scheduler.kill_wait),
         Setting::switch("bf_busy_nodes", |scheduler| &mut scheduler.bf_busy_nodes),
         Setting::switch("pack_serial_at_end", |scheduler| &mut scheduler.pack_serial_at_end),
         Setting::switch("lln", |scheduler| &mut scheduler.lln),

@@ -109,6 +109,7 @@ struct PriorityFile {
     fair_share: Option<Spanned<String>>,
     dampening: Option<Spanned<u32>>,
     calc_period: Option<Spanned<String>>,
+    period_start: Option<Spanned<String>>,
     half_life: Option<Spanned<String>>,
     reset: Option<Spanned<String>>,
     max_age: Option<Spanned<String>>,
@@ -293,6 +294,8 @@ pub struct SiteFile {
     settings: Settings,
     scheduler: Option<Scheduler>,
     reset: Option<Reset>,
+    /// When a period of usage began.
+    period_start: Option<limits::Time>,
     shares: Shares,
     users: Vec<(UserFile, Option<String>, AssociationId)>,
     qos: Vec<LevelFile>,
@@ -446,7 +449,7 @@ impl PriorityFile {
             max_age: length("max_age", &self.max_age, usual.max_age)?,
             favors_small: self.favor_small.unwrap_or(usual.favors_small),
             rule,
-            decay: Decay { half_life, period, resets: Vec::new() },
+            decay: Decay { half_life, period, lead: Span::ZERO, resets: Vec::new() },
             billing,
         };
         Ok((settings, reset))
@@ -573,6 +576,9 @@ impl SiteFile {
         })?;
         let source = Source { path, text: &text };
         let (settings, reset) = file.priority.settings(&source)?;
+        let period_start = file.priority.period_start.as_ref();
+        let period_start =
+            period_start.map(|written| source.time("period_start", written)).transpose()?;
         let scheduler =
             file.scheduler.as_ref().map(|table| scheduler(&source, table)).transpose()?;
         let (mut shares, accounts) = tree(&source, &file.account)?;
@@ -625,6 +631,7 @@ impl SiteFile {
             settings,
             scheduler,
             reset,
+            period_start,
             shares,
             users,
             qos,
@@ -667,6 +674,19 @@ impl SiteFile {
             })?;
             settings.decay.resets = reset.instants(calendar, dates.until);
         }
+        let period = settings.decay.period;
+        settings.decay.lead = match (self.period_start, &dates.calendar) {
+            (Some(limits::Time::Since(at)), _) => {
+                let into = at.millis() % period.millis().max(1);
+                Span::from_millis((period.millis() - into) % period.millis().max(1))
+            }
+            (Some(limits::Time::Wall(wall)), Ok(calendar)) => {
+                let at = local_after(calendar.zone(), wall, None);
+                at.map_or(Span::ZERO, |at| calendar.begins_after(at, period))
+            }
+            // Without dates, periods begin with the clock.
+            (Some(limits::Time::Wall(_)), Err(_)) | (None, _) => Span::ZERO,
+        };
         let weights = settings.weights;
         let mut users = HashMap::new();
         let mut of_associations = HashMap::new();

@@ -50,6 +50,7 @@ fn shape(
         memory_mib,
         gpus: gpus.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect(),
         features: features.iter().map(|feature| (*feature).to_owned()).collect(),
+        weight: 1,
     }
 }
 

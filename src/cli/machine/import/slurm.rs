@@ -99,6 +99,12 @@ pub(super) fn run(
     ))
 }
 
+/// The names of a cluster's nodes in the order in which its machine file numbers them.
+pub(in crate::cli) fn numbered(site: &Site) -> Vec<String> {
+    let parts = Parts::of(site).parts;
+    parts.iter().flat_map(|part| part.nodes.names().to_vec()).collect()
+}
+
 impl Arguments {
     /// What the files say, or the cluster if there are none.
     fn site(&self, files: &[PathBuf]) -> anyhow::Result<Site> {

@@ -76,7 +76,7 @@ impl<'a> Over<'a> {
 
 impl<'a> Part<'a> {
     fn of(part: &'a Partition) -> Self {
-        let Partition { name, machine, memory_mib, gpus, shared } = part;
+        let Partition { name, machine, memory_mib, gpus, shared, weight: _ } = part;
         Part {
             name,
             nodes: machine.nodes,
@@ -121,7 +121,7 @@ fn describe(machine: &Partitioned) -> String {
         ("idle", right),
     ];
     let row = |part: &Partition| {
-        let Partition { name, machine, memory_mib, gpus, shared } = part;
+        let Partition { name, machine, memory_mib, gpus, shared, weight: _ } = part;
         vec![
             name.clone(),
             machine.nodes.to_string(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write};
 use std::path::Path;
 
+use crate::slurm::hosts::HostList;
 use crate::slurm::priorities::{Config, Limit, Partition, Priorities, Value};
 use crate::units::{Length, Span};
 
@@ -16,7 +17,7 @@ pub(super) struct SiteText {
 /// Keys of `PriorityFlags` that the file has a counterpart for.
 const KNOWN_FLAGS: [&str; 3] = ["NO_FAIR_TREE", "FAIR_TREE", "ACCRUE_ALWAYS"];
 
-pub(super) fn text(found: &Priorities, names: Option<&Path>) -> SiteText {
+pub(super) fn text(found: &Priorities, numbers: &[String], names: Option<&Path>) -> SiteText {
     let mut site = SiteText { text: String::new(), left_out: found.left_out.clone() };
     site.line("# Accounts, shares and priorities of a site, as Slurm has them: made by 'busbar site import'.");
     if let Some(name) = names.and_then(Path::file_name) {
@@ -58,7 +59,10 @@ pub(super) fn text(found: &Priorities, names: Option<&Path>) -> SiteText {
         site.value("name", quoted(&reservation.name));
         site.value("start", quoted(&reservation.start));
         site.value("end", quoted(&reservation.end));
-        site.value("nodes", reservation.nodes);
+        match reserved(&reservation.hosts, numbers) {
+            Some(which) => site.value("nodes", quoted(&which)),
+            None => site.value("nodes", reservation.nodes),
+        }
     }
     if !found.accounts.is_empty() && !found.knows_parents {
         site.left_out.insert(
@@ -68,6 +72,27 @@ pub(super) fn text(found: &Priorities, names: Option<&Path>) -> SiteText {
         );
     }
     site
+}
+
+/// The numbers of a reservation's nodes, such as `0-7,48`, where it is known which number each has.
+fn reserved(hosts: &str, numbers: &[String]) -> Option<String> {
+    let hosts: HostList = hosts.parse().ok()?;
+    let number = |name: &String| numbers.iter().position(|known| known == name);
+    let mut all = hosts.names().iter().map(number).collect::<Option<Vec<usize>>>()?;
+    all.sort_unstable();
+    let mut stretches: Vec<(usize, usize)> = Vec::new();
+    for number in all {
+        match stretches.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => stretches.push((number, number)),
+        }
+    }
+    let written = stretches.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let written: Vec<String> = written.collect();
+    (!written.is_empty()).then(|| written.join(","))
 }
 
 /// A text between quotation marks, as TOML has it.
@@ -120,6 +145,9 @@ impl SiteText {
             }
         }
         self.length("calc_period", config, "PriorityCalcPeriod");
+        if let Some(boot) = config.get("BOOT_TIME") {
+            self.value("period_start", quoted(boot));
+        }
         self.length("half_life", config, "PriorityDecayHalfLife");
         self.length("max_age", config, "PriorityMaxAge");
         let reset = config.get("PriorityUsageResetPeriod").unwrap_or("NONE").to_ascii_lowercase();
@@ -136,7 +164,7 @@ impl SiteText {
 
     /// What holds for all jobs.
     fn jobs(&mut self, config: &Config) {
-        let over = config.get("OverTimeLimit").and_then(|written| written.parse::<u64>().ok());
+        let over = config.number("OverTimeLimit").map(u64::from);
         let unlimited = config.get("OverTimeLimit") == Some("UNLIMITED");
         let parameters = config.get("DependencyParameters").unwrap_or_default();
         let kills = parameters.contains("kill_invalid_depend");
@@ -237,8 +265,15 @@ impl SiteText {
         if of_nodes.split(',').any(|word| word.trim().eq_ignore_ascii_case("CR_LLN")) {
             values.insert("lln".to_owned(), "true".to_owned());
         }
-        if let Some(limit) = config.number("OverTimeLimit").filter(|minutes| *minutes > 0) {
-            self.left_out.insert(format!("OverTimeLimit = {limit}: jobs end at their limits"));
+        // Without an epilog, nothing tells Slurm's main loop at once that a node is free.
+        if config.has_line("Epilog") {
+            values.insert("epilog".to_owned(), config.get("Epilog").is_some().to_string());
+        }
+        if let Some(seconds) = config.number("KillWait") {
+            values.insert(
+                "kill_wait".to_owned(),
+                quoted(&Length(Span::from_secs(seconds)).to_string()),
+            );
         }
         for written in parameters.into_iter().flat_map(|all| all.split(',')).map(str::trim) {
             match parameter(written) {

@@ -54,7 +54,7 @@ impl Booking {
 impl Bookings {
     pub(super) fn new(reservations: &[Reservation], nodes: u64) -> Self {
         let all = reservations.iter().map(|reservation| Booking {
-            reservation: Reservation { nodes: reservation.nodes.min(nodes), ..*reservation },
+            reservation: Reservation { nodes: reservation.nodes.min(nodes), ..reservation.clone() },
             own: 0,
             others: 0,
         });

@@ -157,8 +157,7 @@ impl Multifactor {
         let mut events: Vec<(Instant, Event, usize)> = (0..past.len()).flat_map(event).collect();
         events.sort_unstable();
         // Who came since the present period began has no factor yet.
-        let period = self.priorities.settings().decay.period.millis().max(1000);
-        let began = Instant::from_millis(now.millis() / period * period);
+        let began = self.priorities.settings().decay.began(now);
         let since = events.partition_point(|event| event.0 < began);
         for (of_this_period, events) in [(false, &events[..since]), (true, &events[since..])] {
             if of_this_period {

@@ -16,9 +16,6 @@ use crate::units::{Instant, Span};
 /// The first step of time.
 const STEP: Span = Span::from_secs(30);
 
-/// How long a job is let go on beyond its limit before it is killed, and so much later it is expected to end.
-const KILL_WAIT: Span = Span::from_secs(30);
-
 /// No more jobs than this are taken off their nodes before the next step is looked at.
 const MOST_ENDS: u32 = 200;
 
@@ -115,7 +112,7 @@ pub(super) fn start(
         let prefers_busy = rules.bf_busy_nodes;
         let free = Free { floor: floor_now, left: &later.left, prefers_busy };
         if let Some(nodes) = free.choose(rules, ask, &later.enough) {
-            let at = if last <= now { guess(last, now) } else { last };
+            let at = if last <= now { guess(last, now, rules) } else { last };
             return Some(Start { at, nodes });
         }
     }
@@ -123,6 +120,6 @@ pub(super) fn start(
 }
 
 /// When a job will end that should have ended.
-fn guess(end: Instant, now: Instant) -> Instant {
-    (end + KILL_WAIT).max(now + Span::from_secs(1))
+fn guess(end: Instant, now: Instant, rules: &Scheduler) -> Instant {
+    (end + rules.kill_wait).max(now + Span::from_secs(1))
 }

@@ -17,6 +17,8 @@ use crate::policy::{Decision, Order, View};
 use crate::priority::Scheduler;
 use crate::units::{Instant, Span};
 
+const SECOND: Span = Span::from_secs(1);
+
 /// A pass while it goes on.
 struct Pass<'a> {
     now: Instant,
@@ -233,8 +235,9 @@ impl Pass<'_> {
         let mut usable = self.floor.up().clone();
         usable.keep(self.floor.partition_nodes(ask.partition));
         usable.keep(self.floor.places(ask));
-        let all = usable.clone();
         let until = from + ask.limit;
+        self.floor.leave_out_reserved(&mut usable, from, until);
+        let all = usable.clone();
         let mut later = None;
         let mut slots = self.slots.iter().peekable();
         while let Some(slot) = slots.next() {
@@ -258,6 +261,7 @@ impl Pass<'_> {
             }
             usable.keep(&slot.nodes);
         }
-        (usable, later)
+        let reserved = self.floor.reserved_until(from, until).map(|end| end + SECOND);
+        (usable, later.into_iter().chain(reserved).min())
     }
 }

@@ -4,11 +4,13 @@
 //! ledger only counts them: there, jobs are put on nodes of the policy's own, because Slurm's rules are about certain nodes.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::nodes::NodeSet;
 use super::slots::{ceil, floor};
 use crate::ledger::{SeatNodes, Seating};
+use crate::limits::Reservation;
 use crate::machine::{Kinds, NodeSize};
 use crate::model::OperatingPoint;
 use crate::policy::{Decision, View};
@@ -22,6 +24,8 @@ pub(super) struct Floor {
     seating: Option<Arc<Seating>>,
     sizes: Vec<NodeSize>,
     left: Vec<NodeSize>,
+    /// The weight of each node; nothing where all are alike.
+    weights: Vec<u32>,
     /// Nodes without a job that are in service.
     idle: NodeSet,
     /// Nodes in service.
@@ -31,8 +35,22 @@ pub(super) struct Floor {
     ends: HashMap<JobId, Instant>,
     /// The nodes of each partition; all nodes come last.
     partitions: Vec<Partition>,
+    /// Certain nodes that are kept free for a while.
+    reserved: Vec<Reserved>,
+    /// When this was followed last.
+    now: Instant,
     /// By what jobs ask of a node: the nodes that they may have.
     places: HashMap<u32, NodeSet>,
+}
+
+/// Nodes that are kept free for a while.
+#[derive(Clone, Debug)]
+struct Reserved {
+    start: Instant,
+    end: Instant,
+    numbers: Vec<Range<u32>>,
+    /// The same nodes, once it is known how many there are.
+    nodes: NodeSet,
 }
 
 /// A job that runs.
@@ -74,6 +92,44 @@ fn in_minutes(limit: Span) -> Span {
 }
 
 impl Floor {
+    /// Nothing is known yet but what is reserved.
+    pub(super) fn with(reservations: &[Reservation]) -> Self {
+        let which = reservations.iter().filter(|one| !one.numbers.is_empty());
+        let reserved = which.map(|one| Reserved {
+            start: one.start,
+            end: one.end,
+            numbers: one.numbers.clone(),
+            nodes: NodeSet::default(),
+        });
+        Floor { reserved: reserved.collect(), ..Floor::default() }
+    }
+
+    /// Leaves out the nodes that are reserved for some of a time.
+    pub(super) fn leave_out_reserved(&self, nodes: &mut NodeSet, from: Instant, until: Instant) {
+        for reserved in &self.reserved {
+            if reserved.start < until && from < reserved.end {
+                nodes.leave_out(&reserved.nodes);
+            }
+        }
+    }
+
+    /// When a reservation ends that a job would meet on some nodes.
+    pub(super) fn reserved_until(&self, from: Instant, until: Instant) -> Option<Instant> {
+        let meets = |one: &&Reserved| one.start < until && from < one.end;
+        self.reserved.iter().filter(meets).map(|one| one.end).min()
+    }
+
+    /// When a reservation begins or ends next.
+    pub(super) fn next_reservation(&self, now: Instant) -> Instant {
+        let edges = self.reserved.iter().flat_map(|one| [one.start, one.end]);
+        edges.filter(|edge| *edge > now).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Whether one began or ended since the last turn.
+    pub(super) fn reserves_at(&self, now: Instant) -> bool {
+        self.next_reservation(self.now) <= now
+    }
+
     /// Takes in what happened since the last turn. `started` are the jobs that were to start then.
     pub(super) fn follow(&mut self, view: &View<'_>, started: &[JobId]) {
         let (changes, ledger) = (&view.changes, view.ledger);
@@ -89,6 +145,7 @@ impl Floor {
                 self.leave(*job);
             }
         }
+        self.now = view.now;
         self.seating = ledger.seating().cloned();
         self.follow_service(view);
     }
@@ -96,6 +153,7 @@ impl Floor {
     /// All nodes, and who is on them.
     fn begin(&mut self, view: &View<'_>) {
         let ledger = view.ledger;
+        let mut reserved = std::mem::take(&mut self.reserved);
         *self = match ledger.seating() {
             Some(seating) => Floor::of_kinds(seating.kinds()),
             None => {
@@ -103,6 +161,12 @@ impl Floor {
                 Floor::of(vec![ONE; ledger.total_nodes() as usize], partition)
             }
         };
+        for one in &mut reserved {
+            let count = self.nodes();
+            let inside = one.numbers.iter().map(|some| some.start..some.end.min(count));
+            one.nodes = NodeSet::of(count, inside.flatten());
+        }
+        self.reserved = reserved;
         for holding in ledger.running().iter() {
             let seated = ledger.seating().and_then(|seating| {
                 Some((SeatNodes::from(seating.nodes_of(holding.job)), seating.seat(holding.job)?))
@@ -123,13 +187,16 @@ impl Floor {
             let nodes = groups.iter().flat_map(|group| kinds.groups()[*group].nodes.clone());
             NodeSet::of(count, nodes)
         };
-        Floor::of(kinds.sizes().collect(), |all| {
+        let weights =
+            kinds.groups().iter().flat_map(|group| group.nodes.clone().map(|_| group.weight));
+        let floor = Floor::of(kinds.sizes().collect(), |all| {
             let count = kinds.nodes();
             let own = kinds.partitions().iter();
             let own = own.map(|partition| (nodes_of(&partition.groups, count), partition.shared));
             let is_shared = kinds.partitions().iter().any(|partition| partition.shared);
             own.chain([(all, is_shared)]).collect()
-        })
+        });
+        Floor { weights: weights.collect(), ..floor }
     }
 
     fn of(sizes: Vec<NodeSize>, partitions: impl FnOnce(NodeSet) -> Vec<(NodeSet, bool)>) -> Self {
@@ -206,8 +273,8 @@ impl Floor {
     }
 
     /// The weight of a node: those with a low one are given out first.
-    pub(super) fn weight(&self, _node: u32) -> u32 {
-        1
+    pub(super) fn weight(&self, node: u32) -> u32 {
+        self.weights.get(node as usize).copied().unwrap_or(1)
     }
 
     /// All of a node.

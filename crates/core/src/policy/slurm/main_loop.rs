@@ -78,6 +78,7 @@ pub(super) fn run<O: Order>(
         outcome.passes_over |= its_nodes.count() < ask.nodes;
         let mut enough: NodeSet = its_nodes;
         enough.keep(floor.places(&ask));
+        floor.leave_out_reserved(&mut enough, view.now, view.now + ask.limit);
         floor.keep_enough(&ask, &mut enough);
         let free = Free { floor, left: floor.left(), prefers_busy: false };
         if let Some(nodes) = free.choose(rules, &ask, &enough) {

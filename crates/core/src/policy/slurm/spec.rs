@@ -57,9 +57,10 @@ impl PolicyKind for SlurmSpec {
 
     fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
         let settings = self.settings(context.priorities.and_then(|site| site.scheduler()));
+        let reserved = context.reservations;
         match context.priorities {
-            Some(_) => Box::new(Slurm::new(settings, context.multifactor())),
-            None => Box::new(Slurm::new(settings, Submission)),
+            Some(_) => Box::new(Slurm::new(settings, context.multifactor(), reserved)),
+            None => Box::new(Slurm::new(settings, Submission, reserved)),
         }
     }
 
@@ -83,6 +84,10 @@ impl PolicyKind for SlurmSpec {
     }
 
     fn minds_limits(&self, _: Freedoms) -> bool {
+        true
+    }
+
+    fn minds_reserved_nodes(&self) -> bool {
         true
     }
 }

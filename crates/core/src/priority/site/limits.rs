@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::str::FromStr;
 
 use jiff::civil::DateTime;
@@ -15,6 +16,7 @@ use crate::limits::{
     AccountLimits, EachLimits, GroupLimits, JobLimits, JobRules, Limits, PartitionLimits,
     QosLimits, Reservation, Tres, TresLimit, UserLimits,
 };
+use crate::machine::numbered;
 use crate::spelling::hint;
 use crate::units::{Instant, Span, parse_decimal};
 
@@ -33,14 +35,34 @@ pub(super) struct JobsFile {
 pub(super) struct ReservationFile {
     name: String,
     /// All nodes, if it is not said.
-    nodes: Option<u64>,
+    nodes: Option<Spanned<ReservedNodes>>,
     start: Spanned<String>,
     end: Spanned<String>,
 }
 
+/// The nodes of a reservation.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "a number of nodes, or node numbers such as \"0-63,128-191\"")]
+enum ReservedNodes {
+    /// So many.
+    Count(u64),
+    /// These.
+    Numbers(String),
+}
+
+/// A reservation as it is written.
+#[derive(Clone, Debug)]
+struct Reserved {
+    name: String,
+    nodes: u64,
+    numbers: Vec<Range<u32>>,
+    start: Time,
+    end: Time,
+}
+
 /// When a reservation begins or ends.
 #[derive(Clone, Copy, Debug)]
-enum Time {
+pub(super) enum Time {
     /// On the clock of the workload.
     Since(Instant),
     /// At the site.
@@ -57,8 +79,7 @@ pub(super) struct Written {
     /// Each behind its parent, the root first.
     accounts: Vec<(String, AccountLimits)>,
     users: Vec<(String, Option<String>, UserLimits)>,
-    /// With their nodes, beginnings and ends.
-    reservations: Vec<(String, u64, Time, Time)>,
+    reservations: Vec<Reserved>,
 }
 
 type Key<'a> = (&'static str, &'a Option<Spanned<String>>);
@@ -79,7 +100,7 @@ impl Source<'_> {
     }
 
     /// `2026-03-01T08:00`, or seconds of the clock of the workload.
-    fn time(&self, key: &str, written: &Spanned<String>) -> Result<Time, SiteError> {
+    pub(super) fn time(&self, key: &str, written: &Spanned<String>) -> Result<Time, SiteError> {
         let text = written.get_ref();
         if let Ok(millis) = parse_decimal(text, 1000) {
             return Ok(Time::Since(Instant::from_millis(millis)));
@@ -124,7 +145,19 @@ impl Written {
                 let why = format!("the reservation '{name}' ends before it begins");
                 return Err(source.wrong(reservation.span().start, why));
             }
-            written.reservations.push((name.clone(), nodes.unwrap_or(u64::MAX), from, until));
+            let mut numbers = Vec::new();
+            let nodes = match nodes.as_ref().map(|nodes| (nodes.span().start, nodes.get_ref())) {
+                None => u64::MAX,
+                Some((_, ReservedNodes::Count(count))) => *count,
+                Some((at, ReservedNodes::Numbers(text))) => {
+                    let whose = format!("the reservation '{name}'");
+                    numbered(text, &(0..u32::MAX), &whose, &mut numbers)
+                        .map_err(|why| source.wrong(at, why))?;
+                    numbers.iter().map(|some| some.len() as u64).sum()
+                }
+            };
+            let (name, start, end) = (name.clone(), from, until);
+            written.reservations.push(Reserved { name, nodes, numbers, start, end });
         }
         for qos in qos {
             let of = of_qos(source, qos.get_ref())?;
@@ -266,12 +299,14 @@ impl SiteFile {
                 }
             }
         };
-        let reservation = |(name, nodes, start, end): &(String, u64, Time, Time)| {
+        let reservation = |reserved: &Reserved| {
+            let name = &reserved.name;
             Ok::<_, SiteError>(Reservation {
                 number: self.number("reservation", name, &[]).unwrap_or(0),
-                nodes: *nodes,
-                start: at(name, *start)?,
-                end: at(name, *end)?,
+                nodes: reserved.nodes,
+                numbers: reserved.numbers.clone(),
+                start: at(name, reserved.start)?,
+                end: at(name, reserved.end)?,
             })
         };
         let reservations = reservations.iter().map(reservation).collect::<Result<_, _>>()?;

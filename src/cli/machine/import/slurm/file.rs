@@ -51,6 +51,9 @@ fn held(file: &mut String, part: &Part<'_>) {
     if part.shape.gpu_count() > 0 {
         *file += &format!("gpus = {}\n", part.shape.gpu_count());
     }
+    if part.shape.weight != 1 {
+        *file += &format!("weight = {}\n", part.shape.weight);
+    }
     shared(file, part.is_shared);
 }
 
