@@ -18,7 +18,7 @@ use crate::calendar::Windows;
 use crate::dispatch::{Applied, Dispatch, Gate, Nodes, Rejection};
 use crate::job::Job;
 use crate::ledger::Ledger;
-use crate::limits::{Asks, JobRules, Limits, Tres};
+use crate::limits::{Asks, JobRules, Limits, Reservation, Tres};
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
@@ -255,9 +255,14 @@ fn gate(machine: &Machine, workload: &Workload, limits: Option<&Limits>) -> Opti
         let reservation = structures.of(id).and_then(|known| known.reservation);
         Asks { job, tres, array: array(id), nice, reservation }
     };
-    let none = Limits::default();
+    let mut limits = limits.cloned().unwrap_or_default();
     let nodes = machine.kinds.as_ref().map_or(machine.nodes, |kinds| kinds.nodes());
-    Some(Box::new(Gate::new(limits.unwrap_or(&none), nodes, ids().map(asks))))
+    if machine.kinds.is_some() {
+        // A count of nodes says nothing where several jobs are on one. Who keeps certain nodes free there is the policy.
+        let is_of_all = |one: &Reservation| one.nodes >= nodes.into();
+        limits.reservations.retain(is_of_all);
+    }
+    Some(Box::new(Gate::new(&limits, nodes, ids().map(asks))))
 }
 
 /// Nodes in stretches of neighbours, ascending.
