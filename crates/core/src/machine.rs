@@ -337,6 +337,11 @@ impl Machine {
         }
     }
 
+    /// How many nodes it has, of whatever kinds.
+    pub fn node_count(&self) -> u32 {
+        self.kinds.as_ref().map_or(self.nodes, |kinds| kinds.nodes())
+    }
+
     /// The same for a machine in partitions, of which these are wanted; all if none is named.
     pub fn part_of(text: &str, partitions: &[String]) -> Result<Self, MachineError> {
         Machine::described(text)?.choose(partitions)

@@ -89,6 +89,7 @@ pub(crate) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             after: Vec::new(),
             held: false,
             account: None,
+            part: Default::default(),
         };
         Planned { submit, by: None, request, run_time }
     };

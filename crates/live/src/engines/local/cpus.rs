@@ -56,9 +56,18 @@ impl Cpus {
         if self.of_nodes.is_empty() {
             return Vec::new();
         }
-        let nodes = allotment.nodes.iter().map(|(node, _)| *node as usize % self.of_nodes.len());
-        let cpus: BTreeSet<u32> =
-            nodes.flat_map(|node| self.of_nodes[node].iter().copied()).collect();
+        let nodes = allotment.nodes.iter().map(|(node, _)| *node);
+        let of_node = |node: u32| {
+            let all = self.of_nodes[node as usize % self.of_nodes.len()].as_slice();
+            // A node may have more processors than are listed for it.
+            match allotment.place_on(node).filter(|_| !all.is_empty()) {
+                None => all.to_vec(),
+                Some(place) => {
+                    place.cores.iter().map(|core| all[*core as usize % all.len()]).collect()
+                }
+            }
+        };
+        let cpus: BTreeSet<u32> = nodes.flat_map(of_node).collect();
         if cpus.is_empty() { self.all.clone() } else { cpus.into_iter().collect() }
     }
 }
@@ -132,6 +141,7 @@ mod tests {
             time: Span::from_secs(1),
             power: Watts::ZERO,
             speed: 1_000_000,
+            part: None,
         }
     }
 

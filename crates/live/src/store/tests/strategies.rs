@@ -197,6 +197,7 @@ fn request() -> impl Strategy<Value = JobRequest> {
                     after,
                     held,
                     account,
+                    part: Default::default(),
                 }
             },
         )
@@ -231,6 +232,7 @@ fn allotment() -> impl Strategy<Value = Allotment> {
             time,
             power,
             speed,
+            part: None,
         })
 }
 
