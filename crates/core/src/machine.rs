@@ -25,6 +25,8 @@ pub use check::{Problem, check, check_text};
 pub use cooling::Cooling;
 pub use feeds::{Feed, Feeds};
 pub(crate) use feeds::{Placing, Takes, Zone};
+#[doc(hidden)]
+pub use file::memory;
 pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub use kinds::{Kind, Kinds, NodeGroup, NodeSize, PartitionNodes};
 pub(crate) use node::assumed_idle;

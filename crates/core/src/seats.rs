@@ -186,11 +186,6 @@ impl Seats {
         self.is_open
     }
 
-    /// How many jobs there are.
-    pub(crate) fn len(&self) -> usize {
-        self.of_jobs.len()
-    }
-
     /// Keeps only those of some jobs, by their places.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(usize) -> bool) {
         let mut place = 0;

@@ -34,8 +34,8 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "N")]
     pub(super) gpus: Option<u32>,
 
-    /// Memory on each node, on such a machine: 500MiB, 4GiB; a plain number is MiB
-    #[arg(long = "mem", value_name = "SIZE", value_parser = parse_memory)]
+    /// Memory on each node, on such a machine: 500MiB, 4GiB
+    #[arg(long = "mem", value_name = "SIZE", value_parser = crate::machine::memory)]
     pub(super) memory_mib: Option<u32>,
 
     /// Have the nodes alone, where jobs share them
@@ -98,22 +98,6 @@ pub(super) struct Places {
     /// Working directory [default: the current folder]
     #[arg(short = 'D', long, value_name = "FOLDER")]
     pub(super) folder: Option<PathBuf>,
-}
-
-/// Reads an amount of memory, in MiB, rounded up.
-fn parse_memory(text: &str) -> Result<u32, String> {
-    let wrong = || format!("'{text}' is not an amount of memory; write 500MiB or 4GiB");
-    let digits = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
-    let number: u64 = digits.trim().parse().map_err(|_| wrong())?;
-    let kib = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "k" | "kib" => 1,
-        "" | "m" | "mib" => 1 << 10,
-        "g" | "gib" => 1 << 20,
-        "t" | "tib" => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    let mib = number.checked_mul(kib).map(|kib| kib.div_ceil(1 << 10));
-    mib.and_then(|mib| u32::try_from(mib).ok()).ok_or_else(wrong)
 }
 
 fn parse_range(text: &str) -> Result<(u32, u32), String> {

@@ -356,7 +356,9 @@ impl Scheduler {
     /// How many nodes of a running job are there where power is limited, of how many.
     pub(super) fn share(&self, number: u64, at: Limited) -> Option<(u32, u32)> {
         let id = *self.ids.get(&number)?;
-        let all = self.ledger().held_by(id)?.nodes;
+        let held = self.ledger().held_by(id)?.nodes;
+        // Where nodes are of several kinds, processors are held.
+        let all = self.ledger().seating().map_or(held, |seating| seating.nodes_of(id).len() as u32);
         Some(match at {
             Limited::Machine => (all, all),
             Limited::Feed(feed) => (self.ledger().nodes_below(id, feed), all),
