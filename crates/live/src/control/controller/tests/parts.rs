@@ -17,8 +17,8 @@ const SITE: &str = "processors_per_node = 4\n[power]\nnode = '100W'\nidle = '20W
     [[partition]]\nname = 'any'\nof = ['gpu', 'cpu']\nshared = true\n";
 
 /// The same below a row with a rack.
-const FED: &str = "[[feed]]\nname = 'row'\nlimit = 'none'\nnodes = '0,2-3'\n\
-    [[feed]]\nname = 'rack'\nlimit = 'none'\nparent = 'row'\nnodes = '1'\n";
+const FED: &str = "[[feed]]\nname = 'row'\nlimit = 'none'\nnodes = 'cpu[0],gpu'\n\
+    [[feed]]\nname = 'rack'\nlimit = 'none'\nparent = 'row'\nnodes = 'cpu[1]'\n";
 
 fn on(policy: &str) -> Setup {
     described(policy, SITE)
