@@ -51,8 +51,8 @@ pub(crate) fn workload(jobs: &[Planned], owner: Owner, setup: &Setup) -> Workloa
     let partitions = Partitions::new(jobs.iter().map(number).collect(), names.clone());
     let mut workload =
         Workload::from_parts("order".to_owned(), known, run_times, Vec::new(), partitions);
-    workload.set_placed(Vec::new(), |place| {
-        let request = &jobs[place].request;
+    workload.set_placed(Vec::new(), |job| {
+        let request = &jobs[job.number as usize - 1].request;
         let memory_mib = request.part.memory_mib.unwrap_or(0);
         Placed {
             nodes: request.nodes,
