@@ -62,6 +62,7 @@ pub(crate) fn submission(nodes: u32, time: Span, application: Option<String>) ->
             after: Vec::new(),
             held: false,
             account: None,
+            part: Default::default(),
         },
         program: Program {
             command: vec!["/bin/sleep".to_owned(), "86400".to_owned()],

@@ -99,6 +99,7 @@ fn submission(nodes: u32) -> Submission {
             after: Vec::new(),
             held: false,
             account: Some(ACCOUNT.to_owned()),
+            part: Default::default(),
         },
         program: Program {
             command: vec!["/home/ann/solve".to_owned(), SECRETS[2].to_owned()],

@@ -36,7 +36,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("freedom", &["spelling"]),
     (
         "model",
-        &["units", "linear", "freedom", "job", "machine", "profile", "variation", "heterogeneity"],
+        &[
+            "units",
+            "linear",
+            "freedom",
+            "job",
+            "machine",
+            "profile",
+            "variation",
+            "heterogeneity",
+            "seats",
+        ],
     ),
     (
         "world",

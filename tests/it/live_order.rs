@@ -86,12 +86,9 @@ impl Has {
     }
 
     fn allotment(allotment: &Allotment, names_nodes: bool) -> Self {
-        let &Allotment { cores, cap, time, power, ref nodes, .. } = allotment;
         match names_nodes {
-            true => Has::Nodes(nodes.clone()),
-            false => {
-                Has::Point(OperatingPoint { nodes: nodes.len() as u32, cores, cap, time, power })
-            }
+            true => Has::Nodes(allotment.nodes.clone()),
+            false => Has::Point(allotment.point()),
         }
     }
 }

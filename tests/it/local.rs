@@ -144,6 +144,7 @@ fn on(nodes: &[u32], speed: u32) -> Allotment {
         time: Span::from_secs(60),
         power: cap * nodes.len() as u32,
         speed,
+        part: None,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::machine::{Kinds, Machine};
 use crate::model::{Caps, Model, OperatingPoint};
 use crate::policy::{Adopted, Changes, Decision, Drawn, DropReason, Policy, View};
 use crate::queue::{Queue, SizeClasses};
-use crate::seats::{Missing, Seats};
+use crate::seats::{Layout, Missing, Seat, Seats};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
 mod gate;
@@ -197,6 +197,18 @@ impl Dispatch {
             seats.all().map(|seat| seat.map(|seat| (seat.width, seat.nodes))).collect();
         let (queue, ledger) = (self.queue.by_width(&widths), self.ledger.seated(kinds, seats));
         Dispatch { queue, ledger, ..self }
+    }
+
+    /// The same empty machine, to which jobs come that nobody knows beforehand: what each asks for is said when it
+    /// [comes](Self::take_seat).
+    pub fn seated_one_by_one(self, kinds: &Arc<Kinds>, layout: &Layout) -> Self {
+        let ledger = self.ledger.seated(kinds, &Arc::new(Seats::open(layout)));
+        Dispatch { ledger, ..self }
+    }
+
+    /// The next job that comes asks this of nodes.
+    pub fn take_seat(&mut self, seat: Result<Seat, Missing>) {
+        self.ledger.take_seat(seat);
     }
 
     /// The ledger, to read.

@@ -25,6 +25,8 @@ pub use check::{Problem, check, check_text};
 pub use cooling::Cooling;
 pub use feeds::{Feed, Feeds};
 pub(crate) use feeds::{Placing, Takes, Zone, numbered};
+#[doc(hidden)]
+pub use file::memory;
 pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub use kinds::{Kind, Kinds, NodeGroup, NodeSize, PartitionNodes};
 pub(crate) use node::assumed_idle;
@@ -335,6 +337,11 @@ impl Machine {
             Some(_) => Err(MachineError::SeveralKinds { machine: self.name }),
             None => Ok(self),
         }
+    }
+
+    /// How many nodes it has, of whatever kinds.
+    pub fn node_count(&self) -> u32 {
+        self.kinds.as_ref().map_or(self.nodes, |kinds| kinds.nodes())
     }
 
     /// The same for a machine in partitions, of which these are wanted; all if none is named.

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use crate::freedom::Freedoms;
 use crate::job::{Job, Tolerance};
+use crate::seats::{Missing, Seat};
 use crate::units::{JobId, Share, Span, Watts};
 
 mod caps;
@@ -174,6 +175,10 @@ pub trait Model: Send + Sync {
     /// A job came that was not known when the model was made. Whoever asks about jobs that were neither
     /// known nor learned of gets the most cautious answer, or none that can be relied on.
     fn learn(&mut self, _id: JobId, _job: &Job) {}
+
+    /// The next job that comes asks this of nodes that are of several kinds, or that it shares; it is to be
+    /// [learned](Self::learn) of then.
+    fn take_seat(&mut self, _seat: Result<Seat, Missing>) {}
 
     /// Every way a job may run, the nominal one first.
     fn menu(&self, id: JobId, job: &Job) -> Menu;

@@ -61,7 +61,7 @@ pub mod utility;
 pub use backfill::{Ahead, Backfill, Chooser, Room};
 #[doc(hidden)]
 pub use conservative::ConservativeSpec;
-pub use contender::{Believe, Contender};
+pub use contender::{Believe, Contender, OnAllKinds};
 pub use easy::{Easy, Nominal, plain};
 #[doc(hidden)]
 pub use easy_power::{EasyPower, EasyPowerSpec, Fastest};

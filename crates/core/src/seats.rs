@@ -71,6 +71,48 @@ impl Missing {
     }
 }
 
+/// What no node has that a job asks for, and by how much it asks for more than there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// What is missing.
+    pub of: Missing,
+    /// How much the job asks for: of each node, or how many nodes. Memory is in MiB.
+    pub asked: u64,
+    /// How much there is.
+    pub most: u64,
+}
+
+/// Where jobs can be: what each partition has.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    anywhere: Partition,
+    partitions: Vec<Partition>,
+    groups: Vec<Vec<u16>>,
+}
+
+impl Layout {
+    /// The nodes of a machine.
+    pub fn of(kinds: &Kinds) -> Self {
+        let mut groups = Vec::new();
+        let all: Vec<usize> = (0..kinds.groups().len()).collect();
+        let is_shared = kinds.partitions().iter().any(|partition| partition.shared);
+        let anywhere = Partition::of(kinds, &all, is_shared, &mut groups);
+        let partitions = kinds
+            .partitions()
+            .iter()
+            .map(|known| Partition::of(kinds, &known.groups, known.shared, &mut groups))
+            .collect();
+        Layout { anywhere, partitions, groups }
+    }
+
+    /// What a job asks for that wants so many processors, as long as it has no number among others.
+    pub fn seat(&self, processors: u32, asked: &Asked) -> Result<Seat, Lack> {
+        let partition = asked.partition.and_then(|place| self.partitions.get(place));
+        let seat = partition.unwrap_or(&self.anywhere).seat(processors, asked)?;
+        Ok(Seat { partition: asked.partition.map(|place| place as u16), ..seat })
+    }
+}
+
 /// What all jobs of a workload ask of nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Seats {
@@ -78,41 +120,70 @@ pub struct Seats {
     groups: Vec<Vec<u16>>,
     shapes: u32,
     widths: Vec<Width>,
+    numbers: Numbers,
+    /// Whether jobs come that nobody knows beforehand.
+    is_open: bool,
 }
+
+/// By what jobs ask for: the numbers of those who ask the same.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    shapes: HashMap<(u16, u32, NodeSize), u32>,
+    parts: HashMap<(u16, NodeSize), u32>,
+    widths: HashMap<Width, u32>,
+}
+
+/// How many shapes are told apart where nobody knows beforehand how many there will be.
+const OPEN_SHAPES: u32 = 1 << 16;
 
 impl Seats {
     /// What these jobs ask of the nodes of a machine.
     pub fn new<'a>(kinds: &Kinds, jobs: impl Iterator<Item = (&'a Job, Asked)>) -> Self {
-        let mut groups = Vec::new();
-        let all: Vec<usize> = (0..kinds.groups().len()).collect();
-        let is_shared = kinds.partitions().iter().any(|partition| partition.shared);
-        let anywhere = Partition::of(kinds, &all, is_shared, &mut groups);
-        let partitions: Vec<Partition> = kinds
-            .partitions()
-            .iter()
-            .map(|known| Partition::of(kinds, &known.groups, known.shared, &mut groups))
-            .collect();
-        let mut shapes: HashMap<(u16, u32, NodeSize), u32> = HashMap::new();
-        let mut parts: HashMap<(u16, NodeSize), u32> = HashMap::new();
-        let (mut widths, mut known) = (Vec::new(), HashMap::<Width, u32>::new());
-        let of_jobs = jobs.map(|(job, asked)| {
-            let partition = asked.partition.and_then(|place| partitions.get(place));
-            let mut seat = partition.unwrap_or(&anywhere).seat(job, &asked)?;
-            let next = shapes.len() as u32;
-            seat.partition = asked.partition.map(|place| place as u16);
-            seat.shape = *shapes.entry((seat.groups, seat.nodes, seat.each)).or_insert(next);
-            let next = parts.len() as u32;
-            seat.part = *parts.entry((seat.groups, seat.each)).or_insert(next);
-            let Seat { groups, kind, each: NodeSize { processors, .. }, .. } = seat;
+        let layout = Layout::of(kinds);
+        let mut seats = Seats { groups: layout.groups.clone(), ..Seats::default() };
+        for (job, asked) in jobs {
+            let seat = layout.seat(job.processors, &asked).map_err(|lack| lack.of);
+            seats.add(seat);
+        }
+        seats.shapes = (seats.numbers.shapes.len() as u32).max(1);
+        seats
+    }
+
+    /// No jobs as yet: they come one by one, and nobody knows what they will ask for.
+    pub fn open(layout: &Layout) -> Self {
+        let groups = layout.groups.clone();
+        Seats { groups, shapes: OPEN_SHAPES, is_open: true, ..Seats::default() }
+    }
+
+    /// One job more, which asks for this.
+    pub fn add(&mut self, seat: Result<Seat, Missing>) {
+        let seat = seat.map(|seat| self.numbered(seat));
+        self.of_jobs.push(seat);
+    }
+
+    /// The same with its numbers among others.
+    fn numbered(&mut self, mut seat: Seat) -> Seat {
+        let Numbers { shapes, parts, widths: known } = &mut self.numbers;
+        let next = shapes.len() as u32;
+        seat.shape = *shapes.entry((seat.groups, seat.nodes, seat.each)).or_insert(next);
+        let next = parts.len() as u32;
+        seat.part = *parts.entry((seat.groups, seat.each)).or_insert(next);
+        let Seat { groups, kind, each: NodeSize { processors, .. }, .. } = seat;
+        // Who waits is not told apart by widths where others may come.
+        if !self.is_open {
             let width = Width { groups, kind, processors };
+            let widths = &mut self.widths;
             seat.width = *known.entry(width).or_insert_with(|| {
                 widths.push(width);
                 widths.len() as u32 - 1
             });
-            Ok(seat)
-        });
-        let of_jobs = of_jobs.collect();
-        Seats { of_jobs, groups, shapes: shapes.len().max(1) as u32, widths }
+        }
+        seat
+    }
+
+    /// Whether jobs come that nobody knows beforehand.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
     }
 
     /// Keeps only those of some jobs, by their places.
@@ -162,6 +233,7 @@ impl Seats {
 }
 
 /// The nodes of one kind that the jobs of a partition may have.
+#[derive(Clone, Debug)]
 struct Place {
     kind: usize,
     groups: u16,
@@ -170,6 +242,7 @@ struct Place {
 }
 
 /// Where the jobs of a partition can be.
+#[derive(Clone, Debug)]
 struct Partition {
     places: Vec<Place>,
     shared: bool,
@@ -199,10 +272,10 @@ impl Partition {
     }
 
     /// What a job asks for here.
-    fn seat(&self, job: &Job, asked: &Asked) -> Result<Seat, Missing> {
-        let mut why = Missing::Processors;
+    fn seat(&self, processors: u32, asked: &Asked) -> Result<Seat, Lack> {
+        let mut why = Lack { of: Missing::Processors, asked: processors.into(), most: 0 };
         for place in &self.places {
-            match place.seat(job, asked, self.shared) {
+            match place.seat(processors, asked, self.shared) {
                 Ok(seat) => return Ok(seat),
                 Err(other) => why = other,
             }
@@ -222,28 +295,33 @@ pub struct Asked {
     pub memory_mib: u64,
     /// GPUs on all of them together.
     pub gpus: u32,
+    /// Memory on each of them, in MiB; 0 if nobody knows.
+    pub each_memory_mib: u32,
+    /// Whether it is to have its nodes alone, where these are shared, too.
+    pub whole: bool,
 }
 
 impl Place {
-    fn seat(&self, job: &Job, asked: &Asked, shared: bool) -> Result<Seat, Missing> {
+    fn seat(&self, processors: u32, asked: &Asked, shared: bool) -> Result<Seat, Lack> {
         let Place { size, .. } = *self;
-        let (wanted, whole) = (job.processors.max(1), size.processors.max(1));
-        let nodes = asked.nodes.clamp(wanted.div_ceil(whole), wanted);
+        let (mut wanted, whole) = (processors.max(1), size.processors.max(1));
+        let mut nodes = asked.nodes.clamp(wanted.div_ceil(whole), wanted);
+        if asked.whole {
+            nodes = asked.nodes.max(wanted.div_ceil(whole));
+            wanted = nodes.saturating_mul(whole);
+        }
         let each = wanted.div_ceil(nodes);
         let memory = u32::try_from(asked.memory_mib.div_ceil(u64::from(nodes))).unwrap_or(u32::MAX);
+        let memory = memory.max(asked.each_memory_mib);
         let gpus = asked.gpus.div_ceil(nodes);
-        if each > size.processors {
-            return Err(Missing::Processors);
-        }
-        if memory > size.memory_mib {
-            return Err(Missing::Memory);
-        }
-        if gpus > size.gpus {
-            return Err(Missing::Gpus);
-        }
-        if nodes > self.nodes {
-            return Err(Missing::Nodes);
-        }
+        let is_there = |of: Missing, asked: u32, most: u32| match asked <= most {
+            true => Ok(()),
+            false => Err(Lack { of, asked: asked.into(), most: most.into() }),
+        };
+        is_there(Missing::Processors, each, size.processors)?;
+        is_there(Missing::Memory, memory, size.memory_mib)?;
+        is_there(Missing::Gpus, gpus, size.gpus)?;
+        is_there(Missing::Nodes, nodes, self.nodes)?;
         let is_whole = !shared || each == whole;
         let each = match is_whole {
             true => size,

@@ -245,7 +245,12 @@ fn settings() -> impl Strategy<Value = Settings> {
                 max_age: Span::from_secs(max_age),
                 favors_small: small,
                 rule,
-                decay: Decay { half_life, period: Span::from_secs(period), resets: Vec::new() },
+                decay: Decay {
+                    half_life,
+                    period: Span::from_secs(period),
+                    lead: Span::ZERO,
+                    resets: Vec::new(),
+                },
                 billing: Billing { cpu: 1000, node: node * 500 },
             }
         },

@@ -18,6 +18,7 @@ pub mod array;
 mod event;
 mod node;
 mod outcome;
+mod part;
 pub(crate) mod requester;
 mod run;
 mod scope;
@@ -27,6 +28,7 @@ pub use array::{ArraySpec, Element};
 pub use event::{ChangeReason, Event, EventKind};
 pub use node::NodeState;
 pub use outcome::{EndReason, JobOutcome};
+pub use part::{Part, PartRequest, Place};
 pub use requester::{Owner, Requester};
 pub use run::{Ending, Previous, Run};
 pub use scope::{Scope, ScopedLimit};
@@ -59,6 +61,9 @@ pub struct JobRequest {
     /// The account that the job's energy is counted for, as its user names it. Nothing depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
+    /// What it asks of nodes that are of several kinds, or that jobs share.
+    #[serde(default, skip_serializing_if = "PartRequest::is_nothing")]
+    pub part: PartRequest,
 }
 
 /// A dependency: a job that must end before another one starts.

@@ -44,7 +44,7 @@ pub use history::HistoryLine;
 pub use jobs::{Answer, ArrayDetails, JobDetails, JobLine, Priority, Private, State};
 pub use message::{Answers, ClientGone, Message, ReplyTo, Waiting, answers};
 pub use object::Object;
-pub use power::{FeedPower, LimitFrom, MeasuredPower, NodeLine, PowerFrom, PowerState};
+pub use power::{FeedPower, LimitFrom, MeasuredPower, NodeLine, NodePart, PowerFrom, PowerState};
 pub use refusal::{Refusal, RefusalKind};
 pub use reply::Reply;
 pub use request::{Request, Sent, Submission};

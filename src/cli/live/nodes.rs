@@ -29,17 +29,25 @@ fn describe(nodes: &[NodeLine]) -> String {
     let mut groups: Vec<Vec<&NodeLine>> = Vec::new();
     let mut places = BTreeMap::new();
     for line in nodes {
-        let place = *places.entry((line.job, line.cap, &line.state)).or_insert(groups.len());
+        // Nodes of which jobs have parts are each in a row of its own, unless they are free.
+        let alone = line.part.as_ref().filter(|part| !part.jobs.is_empty()).map(|_| line.node);
+        let kind = line.part.as_ref().map(|part| &part.partition);
+        let key = (line.job, line.cap, &line.state, kind, alone);
+        let place = *places.entry(key).or_insert(groups.len());
         match groups.get_mut(place) {
             Some(alike) => alike.push(line),
             None => groups.push(vec![line]),
         }
     }
+    let has_parts = nodes.iter().any(|line| line.part.is_some());
     let is_measured = nodes.iter().any(|line| line.measured.is_some());
     let row = |alike: &Vec<&NodeLine>| {
         let mut row = vec![alike.len().to_string(), state(alike[0]), cap(alike[0])];
         if is_measured {
             row.push(measured(alike));
+        }
+        if has_parts {
+            row.extend(free(alike[0]));
         }
         row.push(which(alike));
         row
@@ -48,13 +56,26 @@ fn describe(nodes: &[NodeLine]) -> String {
     if is_measured {
         headings.push(("MEASURED", Side::Right));
     }
+    if has_parts {
+        headings.push(("PARTITION", Side::Left));
+        headings.push(("FREE CORES", Side::Right));
+        headings.push(("FREE GPUS", Side::Right));
+        headings.push(("FREE MEMORY", Side::Right));
+    }
     headings.push(("WHICH", Side::Left));
     columns(&headings, &groups.iter().map(row).collect::<Vec<_>>())
 }
 
 /// What a node does, and why it does nothing more.
 fn state(line: &NodeLine) -> String {
-    let job = line.job.map(|job| format!("job {job}"));
+    let parts = line.part.as_ref().map_or(&[][..], |part| &part.jobs);
+    let job = match parts {
+        [] | [_] => line.job.map(|job| format!("job {job}")),
+        jobs => {
+            let numbers: Vec<String> = jobs.iter().map(u64::to_string).collect();
+            Some(format!("jobs {}", numbers.join(", ")))
+        }
+    };
     let out = line.switched.map(|state| state.to_string()).or_else(|| match &line.state {
         NodeState::Up => None,
         NodeState::Awaited => Some("awaited".to_owned()),
@@ -65,6 +86,19 @@ fn state(line: &NodeLine) -> String {
         (None, None) => "idle".to_owned(),
         (job, out) => job.into_iter().chain(out).collect::<Vec<_>>().join(", "),
     }
+}
+
+/// The partition of a node, and what is free of it.
+fn free(line: &NodeLine) -> [String; 4] {
+    let Some(part) = &line.part else { return Default::default() };
+    let of = |free: u32, all: u32| if all == 0 { String::new() } else { format!("{free}/{all}") };
+    let memory = part.free_memory_mib.zip(part.memory_mib);
+    [
+        part.partition.clone(),
+        of(part.free_processors, part.processors),
+        of(part.free_gpus, part.gpus),
+        memory.map_or(String::new(), |(free, all)| format!("{free}/{all} MiB")),
+    ]
 }
 
 fn cap(line: &NodeLine) -> String {

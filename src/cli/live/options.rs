@@ -8,7 +8,7 @@ use clap::Args;
 use super::names::JobName;
 use super::span;
 use crate::job::Tolerance;
-use crate::live::job::{After, JobRequest};
+use crate::live::job::{After, JobRequest, PartRequest};
 use crate::units::Span;
 
 /// The default time limit.
@@ -21,6 +21,26 @@ pub(super) struct JobOptions {
     /// Number of nodes [default: 1]
     #[arg(short = 'N', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) nodes: Option<u32>,
+
+    /// Partition whose nodes the job may have, on a machine with nodes of several kinds or shared nodes [default: any]
+    #[arg(short, long, value_name = "NAME")]
+    pub(super) partition: Option<String>,
+
+    /// Processors on all nodes together, on such a machine; without it, the job has whole nodes
+    #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) processors: Option<u32>,
+
+    /// GPUs on all nodes together, on such a machine
+    #[arg(long, value_name = "N")]
+    pub(super) gpus: Option<u32>,
+
+    /// Memory on each node, on such a machine: 500MiB, 4GiB
+    #[arg(long = "mem", value_name = "SIZE", value_parser = crate::machine::memory)]
+    pub(super) memory_mib: Option<u32>,
+
+    /// Have the nodes alone, where jobs share them
+    #[arg(long)]
+    pub(super) exclusive: bool,
 
     /// Time limit on these nodes without a power cap: 90s, 30m, 2h, minutes, HH:MM:SS, D-HH:MM
     /// [default: 1h]
@@ -107,6 +127,11 @@ impl JobOptions {
             after_any: list(self.after_any, others.after_any),
             account: self.account.or(others.account),
             hold: self.hold || others.hold,
+            partition: self.partition.or(others.partition),
+            processors: self.processors.or(others.processors),
+            gpus: self.gpus.or(others.gpus),
+            memory_mib: self.memory_mib.or(others.memory_mib),
+            exclusive: self.exclusive || others.exclusive,
         }
     }
 
@@ -135,6 +160,13 @@ impl JobOptions {
             after: after.collect::<anyhow::Result<_>>()?,
             held: self.hold,
             account: self.account.clone(),
+            part: PartRequest {
+                partition: self.partition.clone(),
+                processors: self.processors,
+                gpus: self.gpus,
+                memory_mib: self.memory_mib,
+                exclusive: self.exclusive,
+            },
         })
     }
 }

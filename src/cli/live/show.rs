@@ -6,7 +6,7 @@ use super::names::JobName;
 use super::table::terminal_width;
 use super::users::Users;
 use super::{Daemon, queue, unexpected, words};
-use crate::live::job::After;
+use crate::live::job::{After, Part};
 use crate::live::wire::{JobDetails, Reply, Request};
 use crate::report::{human_energy, human_power};
 
@@ -65,6 +65,8 @@ fn describe(details: &JobDetails, users: &Users) -> String {
         nodes += &format!(" (requests {asked}; can use {fewest} to {most})");
     }
     rows.push(("nodes", nodes));
+    rows.extend(line.partition.clone().map(|partition| ("partition", partition)));
+    rows.extend(line.part.as_ref().map(|part| ("of each node", part_of(part))));
     if let Some(power) = line.power {
         let speed = line.speed.map(|speed| f64::from(speed) / 1e4);
         let speed = speed.map(|percent| format!(", at {percent:.1} % of its speed"));
@@ -100,4 +102,16 @@ fn describe(details: &JobDetails, users: &Users) -> String {
         rows.push(("errors", path(&private.errors)));
     }
     words::rows(&rows)
+}
+
+/// What a job has of each of its nodes.
+fn part_of(part: &Part) -> String {
+    let mut text = format!("{} processors", part.processors);
+    if part.gpus > 0 {
+        text += &format!(", {} GPUs", part.gpus);
+    }
+    if part.memory_mib > 0 {
+        text += &format!(", {} MiB", part.memory_mib);
+    }
+    text
 }

@@ -105,6 +105,7 @@ fn what_is_typed_is_what_is_asked() {
         after: Vec::new(),
         held: false,
         account: None,
+        part: Default::default(),
     };
     assert_eq!(job.request, plain);
 
@@ -125,6 +126,7 @@ fn what_is_typed_is_what_is_asked() {
             after: vec![after(3, false), after(4, false), after(5, true)],
             held: true,
             account: Some("physics".to_owned()),
+            part: Default::default(),
         }
     );
     assert_eq!(job.program.folder, folder.join("sub"));

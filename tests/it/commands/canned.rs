@@ -148,6 +148,8 @@ fn running() -> JobLine {
         array: None,
         handle: None,
         priority: None,
+        partition: None,
+        part: None,
     }
 }
 
@@ -171,6 +173,8 @@ fn waiting() -> JobLine {
         array: None,
         handle: None,
         priority: None,
+        partition: None,
+        part: None,
     }
 }
 
@@ -189,6 +193,7 @@ pub(super) fn details(state: State, end: Option<End>, why: Option<EndReason>) ->
                 after: vec![After { job: 3, any: false }, After { job: 4, any: true }],
                 held: false,
                 account: None,
+                part: Default::default(),
             },
             command: ["sh", "-c", "sleep 1; true"].map(str::to_owned).to_vec(),
             folder: "/home/ada".into(),
@@ -231,6 +236,7 @@ pub(super) fn history() -> Vec<HistoryLine> {
         time: Span::from_secs(60),
         power: watts(200),
         speed: 1_000_000,
+        part: None,
     };
     let slower = Allotment { power: watts(150), speed: 712_000, ..allotment.clone() };
     let outcome = JobOutcome {
@@ -390,6 +396,7 @@ pub(super) fn canned(request: &Request) -> Reply {
                 state: NodeState::Up,
                 switched: None,
                 measured: None,
+                part: None,
             };
             let held = |number| node(number, Some(7), Some(watts(100)));
             Reply::Nodes(vec![held(0), held(1), node(2, None, None), node(3, None, None), held(4)])

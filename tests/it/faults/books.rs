@@ -243,7 +243,15 @@ mod tests {
     fn has(node: u32, watts: u32) -> Allotment {
         let power = Watts::from_watts(watts);
         let (time, speed) = (Span::from_secs(60), 1_000_000);
-        Allotment { nodes: vec![(node, power)], cores: 1, cap: power, time, power, speed }
+        Allotment {
+            nodes: vec![(node, power)],
+            cores: 1,
+            cap: power,
+            time,
+            power,
+            speed,
+            part: None,
+        }
     }
 
     fn started(job: u64, node: u32, watts: u32) -> EventKind {

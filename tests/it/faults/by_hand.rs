@@ -154,6 +154,7 @@ pub(super) fn submission(nodes: u32, seconds: u32) -> Submission {
             after: Vec::new(),
             held: false,
             account: None,
+            part: Default::default(),
         },
         program: Program {
             command: vec!["true".to_owned()],

@@ -77,6 +77,7 @@ fn launch(folder: &Path, number: u32) -> Launch {
             time: Span::from_secs(60),
             power: cap,
             speed: Allotment::FULL_SPEED,
+            part: None,
         },
         handle: None,
         is_free: false,

@@ -182,6 +182,7 @@ impl Served {
             after: Vec::new(),
             held: false,
             account: None,
+            part: Default::default(),
         };
         let text = |path: PathBuf| path.to_str().unwrap().to_owned();
         let program = Program {

@@ -10,7 +10,7 @@ use busbar::model::Model;
 use busbar::policy::{Decision, Policy, View};
 use busbar::sim::{Simulation, State};
 use busbar::units::{Instant, JobId};
-use busbar::workload::Workload;
+use busbar::workload::{Partitions, Placed, Workload};
 
 use super::workload::Planned;
 use super::{Has, Step, Told};
@@ -39,16 +39,47 @@ impl Policy for Journal {
 /// The jobs as the simulator knows them: the first has number 1.
 pub(crate) fn workload(jobs: &[Planned], owner: Owner, setup: &Setup) -> Workload {
     let known = (1..).zip(jobs).map(|(number, job)| (job.job(number, owner, setup), job.run_time));
-    Workload::new("order", known)
+    let Some(kinds) = &setup.machine.kinds else { return Workload::new("order", known) };
+    // As the simulator reads it in a log.
+    let (known, run_times): (Vec<Job>, Vec<_>) = known.unzip();
+    let names = kinds.partitions().iter().map(|partition| partition.name.clone());
+    let names: Vec<(u32, String)> = (1..).zip(names).collect();
+    let number = |job: &Planned| {
+        let named = job.request.part.partition.as_ref();
+        names.iter().find(|(_, name)| Some(name) == named).map_or(0, |(number, _)| *number)
+    };
+    let partitions = Partitions::new(jobs.iter().map(number).collect(), names.clone());
+    let mut workload =
+        Workload::from_parts("order".to_owned(), known, run_times, Vec::new(), partitions);
+    workload.set_placed(Vec::new(), |job| {
+        let request = &jobs[job.number as usize - 1].request;
+        let memory_mib = request.part.memory_mib.unwrap_or(0);
+        Placed {
+            nodes: request.nodes,
+            memory_mib: u64::from(memory_mib) * u64::from(request.nodes),
+            gpus: request.part.gpus.unwrap_or(0),
+            ..Placed::default()
+        }
+    });
+    workload.seat(kinds);
+    workload
 }
 
 /// How jobs run in truth: as is believed of them.
-pub(crate) fn truth(setup: &Setup, jobs: &[Job]) -> Arc<dyn Model> {
+pub(crate) fn truth(setup: &Setup, workload: &Workload) -> Arc<dyn Model> {
+    believed(setup, workload).into()
+}
+
+/// What is believed of jobs.
+fn believed(setup: &Setup, workload: &Workload) -> Box<dyn Model> {
     let mut model = setup.decider.model();
-    for (id, job) in (0..).map(JobId).zip(jobs) {
+    for (id, job) in (0..).map(JobId).zip(workload.jobs()) {
+        if let Some(seats) = workload.seats() {
+            model.take_seat(seats.of(id).copied());
+        }
         model.learn(id, job);
     }
-    model.into()
+    model
 }
 
 /// What the simulator does with jobs, which run as `truth` says.
@@ -58,10 +89,7 @@ pub(crate) fn simulated(
     workload: &Workload,
     truth: &dyn Model,
 ) -> Told {
-    let mut model = setup.decider.model();
-    for (id, job) in (0..).map(JobId).zip(workload.jobs()) {
-        model.learn(id, job);
-    }
+    let model = believed(setup, workload);
     let mut journal = Journal { inner: setup.decider.policy(), decisions: Vec::new() };
     let run = Simulation::new(&setup.machine, workload)
         .budget(setup.handed_out(budget))

@@ -14,10 +14,11 @@ use busbar::live::engines::replay::{Naming, Real, Replay};
 use busbar::live::job::{Owner, Program, Requester};
 use busbar::live::store::{Query, Store};
 use busbar::live::wire::{ClientGone, Message, Reply, Request, answers};
-use busbar::machine::Machine;
+use busbar::machine::{Machine, check_text};
 use busbar::policy::PolicySpec;
 use busbar::priority::SiteFile;
 use busbar::units::{Instant, JobId, Span};
+use busbar::workload::Workload;
 use busbar::world::Repertoire;
 use jiff::tz::TimeZone;
 use rand::{RngExt, SeedableRng};
@@ -240,7 +241,7 @@ fn assert_replays_in(
     let (schedule, budget) = schedule(&folder, setup, shares);
     let planned = spread_over_users(jobs(setup, 200, times, seed));
     let known = workload(&planned, ALICE, setup);
-    let truth = truth(setup, known.jobs());
+    let truth = truth(setup, &known);
     let expected = simulated(setup, &budget, &known, truth.as_ref());
 
     let real = |(id, job): (u32, &busbar::job::Job)| {
@@ -286,6 +287,45 @@ fn every_policy_decides_as_in_the_simulation() {
     }
 }
 
+/// Nodes of two kinds, some of which jobs share: as on nodes that are alike.
+const SITE: &str = "processors_per_node = 8\n[power]\nnode = '400W'\nidle = '80W'\n\
+    [[partition]]\nname = 'own'\nnodes = 3\n\
+    [[partition]]\nname = 'cpu'\nnodes = 4\nshared = true\nmemory = '16GiB'\n\
+    [[partition]]\nname = 'gpu'\nnodes = 3\nprocessors_per_node = 4\nshared = true\npower.node = '900W'\n\
+    power.gpus = 2\npower.gpu = '300W'\n\
+    [[partition]]\nname = 'any'\nof = ['gpu', 'cpu']\nshared = true\n";
+
+#[test]
+fn jobs_on_parts_of_nodes_start_as_in_the_simulation() {
+    let machine = check_text(SITE, "site", Path::new("")).unwrap().choose(&[]).unwrap();
+    for policy in [
+        "fcfs",
+        "easy",
+        "conservative",
+        "slurm",
+        "easy-power",
+        "pb-guided(bsld_lower=5)",
+        "parm(flex=none)",
+        "utility",
+        "share",
+        "share(use=caps)",
+        "share(use=recaps)",
+        "ppartition",
+        "uniform",
+        "rmap-adaptive",
+    ] {
+        let setup = Setup::new(&machine, Repertoire::of(&[]), policy.parse().unwrap()).unwrap();
+        let changing = [(0, 60), (1, 90), (2, 50), (4, 100), (7, 55), (9, 80), (30, 60)];
+        for seed in seeds() {
+            assert_replays(&setup, &[(0, 70)], Deaths::Never, seed);
+            assert_replays(&setup, &changing, Deaths::Never, seed);
+            if ["fcfs", "easy", "easy-power"].contains(&policy) {
+                assert_replays(&setup, &[(0, 70)], Deaths::Anytime, seed);
+            }
+        }
+    }
+}
+
 /// Limits that are known beforehand: higher and lower, every few hours.
 #[test]
 fn budgets_that_change_change_nothing_of_that() {
@@ -321,7 +361,7 @@ fn an_engine_that_cannot_switch_nodes_is_not_told_to() {
     let switch_off = Some("idle for 2min".parse().unwrap());
     let setup = Setup { switch_off, ..cases().remove(0) };
     let (schedule, _) = schedule(&folder, &setup, &[(0, 100)]);
-    let engine = Replay::new(truth(&setup, &[]), Naming::Counted, []);
+    let engine = Replay::new(truth(&setup, &Workload::new("nobody", [])), Naming::Counted, []);
     let (_, hand) = Clock::by_hand();
     let machine =
         Served { setup: &setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
@@ -359,7 +399,7 @@ fn who_comes_with_a_lower_limit_meets_it() {
     let mut job = jobs(&setup, 1, MINUTES, 1).remove(0);
     job.request.nodes = setup.machine.nodes;
     job.request.moldable = None;
-    let engine = Replay::new(truth(&setup, &[]), Naming::Counted, []);
+    let engine = Replay::new(truth(&setup, &Workload::new("nobody", [])), Naming::Counted, []);
     let (_, hand) = Clock::by_hand();
     let mut machine =
         Served { setup: &setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };

@@ -2,7 +2,7 @@
 
 use busbar::job::Job;
 use busbar::live::control::setup::Setup;
-use busbar::live::job::{Entry, JobRequest, Owner, Phase, Program};
+use busbar::live::job::{Entry, JobRequest, Owner, PartRequest, Phase, Program};
 use busbar::live::wire::Submission;
 use busbar::units::{Instant, Span};
 use rand::{RngExt, SeedableRng};
@@ -53,6 +53,19 @@ pub(crate) struct Times {
     pub(crate) slack: (u64, u64),
 }
 
+/// What a job asks for on a machine with the partitions of a site, and of how many nodes.
+fn part(draw: &mut impl FnMut(u64, u64) -> u64) -> (u32, PartRequest) {
+    let name = ["own", "cpu", "cpu", "gpu", "gpu", "any"][draw(0, 5) as usize];
+    let nodes = draw(1, 2) as u32;
+    let most = if ["gpu", "any"].contains(&name) { 4 } else { 8 };
+    let gpus = (name == "gpu" && draw(0, 1) == 0).then(|| nodes * draw(1, 2) as u32);
+    let memory_mib = (name == "cpu" && draw(0, 1) == 0).then(|| 1024 * draw(1, 12) as u32);
+    // As a log says it: how many processors there are in all, as many of each node.
+    let processors = Some(nodes * draw(1, most) as u32);
+    let partition = Some(name.to_owned());
+    (nodes, PartRequest { partition, processors, gpus, memory_mib, exclusive: false })
+}
+
 /// So many jobs that this setup takes, the same for the same seed.
 pub(crate) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<Planned> {
     let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
@@ -79,6 +92,13 @@ pub(crate) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             false => (draw(0, 2) != 0).then(|| (nodes.div_ceil(2), most)),
         };
         let slowdown = (draw(0, 3) == 0).then(|| "20%".to_owned());
+        let (nodes, moldable, part) = match setup.machine.kinds {
+            None => (nodes, moldable, PartRequest::default()),
+            Some(_) => {
+                let (nodes, part) = part(&mut draw);
+                (nodes, None, part)
+            }
+        };
         let request = JobRequest {
             name: "order".to_owned(),
             nodes,
@@ -89,6 +109,7 @@ pub(crate) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             after: Vec::new(),
             held: false,
             account: None,
+            part,
         };
         Planned { submit, by: None, request, run_time }
     };

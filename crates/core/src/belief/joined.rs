@@ -8,7 +8,7 @@ use crate::job::{Job, Tolerance};
 use crate::model::{
     Caps, Footprint, Menu, Model, OperatingPoint, Outcome, Rung, TimedPoint, TimedPoints, Within,
 };
-use crate::seats::Seats;
+use crate::seats::{Missing, Seat, Seats};
 use crate::units::{JobId, Span, Watts};
 
 /// The beliefs about all kinds of nodes.
@@ -61,6 +61,15 @@ fn rungs(parts: &[Box<dyn Model>]) -> Vec<Rung> {
 }
 
 impl Model for Joined {
+    fn take_seat(&mut self, seat: Result<Seat, Missing>) {
+        Arc::make_mut(&mut self.seats).add(seat);
+    }
+
+    fn learn(&mut self, id: JobId, job: &Job) {
+        self.parts.iter_mut().for_each(|part| part.learn(id, job));
+        self.rungs = rungs(&self.parts);
+    }
+
     fn nominal(&self, id: JobId, job: &Job) -> OperatingPoint {
         self.of(id).nominal(id, job)
     }
@@ -134,7 +143,7 @@ impl Model for Joined {
     /// Jobs are alike only if they ask the same of the same nodes. Where numbers do not suffice for that, nobody is.
     fn alike(&self, id: JobId, job: &Job) -> u32 {
         let (shapes, shape) = (self.seats.shapes(), self.seats.of(id).map_or(0, |seat| seat.shape));
-        let number = self.of(id).alike(id, job).checked_mul(shapes);
+        let number = self.of(id).alike(id, job).checked_mul(shapes).filter(|_| shape < shapes);
         number.and_then(|number| number.checked_add(shape)).unwrap_or(u32::MAX - id.0)
     }
 

@@ -43,7 +43,8 @@ impl Dispatch {
             (None, Some(nodes)) => FoundOn::These(nodes),
             (None, None) => FoundOn::Any(point.nodes),
         };
-        if on.count() != point.nodes {
+        // A job on parts of nodes has so many processors of them, which the ledger knows.
+        if self.ledger.seating().is_none() && on.count() != point.nodes {
             return Err(Violation::OtherNodes { job });
         }
         self.ledger.restore(job, on, point.power, until)?;

@@ -78,6 +78,9 @@ impl Ledger {
         if nodes == 0 {
             return Err(Violation::HoldsNothing { job });
         }
+        if self.seating.is_some() {
+            return self.restore_seated(job, found, power, until);
+        }
         let mut before = None;
         for node in found.named() {
             let is_there = match &self.placement {
@@ -104,6 +107,24 @@ impl Ledger {
         // No model says that a job draws more; sums of it stay far from overflow.
         let power = power.min(Watts::LARGEST);
         self.hold(Holding { until: until.min(Instant::LAST), job, nodes, power });
+        Ok(())
+    }
+
+    /// The same where the job has parts of nodes: all that it asks of each of these.
+    fn restore_seated(
+        &mut self,
+        job: JobId,
+        found: FoundOn<'_>,
+        power: Watts,
+        until: Instant,
+    ) -> Result<(), Violation> {
+        let nodes: Vec<NodeId> = found.named().collect();
+        let nodes = self.found_seats(job, &nodes)?;
+        let seat = self.seating().and_then(|seating| seating.seat(job));
+        let processors = seat.map_or(0, |seat| seat.nodes * seat.each.processors);
+        self.take_seats(job, Some(nodes));
+        let power = power.min(Watts::LARGEST);
+        self.hold(Holding { until: until.min(Instant::LAST), job, nodes: processors, power });
         Ok(())
     }
 
@@ -185,6 +206,11 @@ impl Ledger {
 
     /// The nodes that a job holds, in ascending order; none where nodes are not kept track of.
     pub fn nodes_of(&self, job: JobId) -> Vec<NodeId> {
+        if let Some(seating) = &self.seating {
+            let mut nodes = seating.nodes_of(job).to_vec();
+            nodes.sort_unstable();
+            return nodes;
+        }
         let stretches = self.stretches_of(job).iter().cloned();
         let mut nodes: Vec<NodeId> = stretches.flatten().map(NodeId).collect();
         nodes.sort_unstable();

@@ -63,6 +63,26 @@ impl Seating {
         self.held.get(job.index()).map_or(&[], |nodes| nodes)
     }
 
+    /// By node: the jobs that have a part of it, by their places.
+    pub fn jobs_of_nodes(&self) -> Vec<Vec<JobId>> {
+        let mut jobs = vec![Vec::new(); self.nodes() as usize];
+        for (job, nodes) in (0..).map(JobId).zip(&self.held) {
+            nodes.iter().for_each(|node| jobs[node.0 as usize].push(job));
+        }
+        jobs
+    }
+
+    /// Whether there are nodes now that have what a job asks for.
+    pub fn has_room(&self, job: JobId) -> bool {
+        self.seat(job).is_some_and(|seat| self.first_for(seat, |_| true).is_ok())
+    }
+
+    /// How many nodes there are of which nobody has anything.
+    pub fn idle_nodes(&self) -> u32 {
+        let whole = self.kinds.sizes().enumerate();
+        whole.filter(|(node, size)| self.free(NodeId(*node as u32)) == size).count() as u32
+    }
+
     /// How many nodes there are.
     pub(crate) fn nodes(&self) -> u32 {
         self.kinds.nodes()
@@ -78,6 +98,16 @@ impl Seating {
     pub fn places(&self, seat: &Seat) -> impl Iterator<Item = Range<u32>> + '_ {
         let groups = self.seats.groups(seat);
         groups.iter().map(|group| self.kinds.groups()[usize::from(*group)].nodes.clone())
+    }
+
+    /// What a job asks for, or what no node has that it asks for.
+    pub fn asked(&self, job: JobId) -> Result<Seat, Missing> {
+        self.seats.of(job).copied()
+    }
+
+    /// What is free of each node, in order.
+    pub fn free_of_nodes(&self) -> impl Iterator<Item = NodeSize> + '_ {
+        (0..self.nodes()).map(|node| *self.free(NodeId(node)))
     }
 
     /// What is free of a node.
@@ -249,6 +279,24 @@ impl Ledger {
         let feeds = self.feeds.map(|feeds| feeds.seated(&seating));
         // It knows which nodes are whose, also for feeds.
         Ledger { seating: Some(Arc::new(seating)), placement: None, feeds, ..self }
+    }
+
+    /// The next job that comes asks this of nodes, where that was not known beforehand.
+    pub(crate) fn take_seat(&mut self, seat: Result<Seat, Missing>) {
+        if let Some(seating) = &mut self.seating {
+            Arc::make_mut(&mut Arc::make_mut(seating).seats).add(seat);
+        }
+    }
+
+    /// A job is found on these nodes, of which it has what it asks for: refused if they are others than it can have, or if others
+    /// have that.
+    pub(super) fn found_seats(&self, job: JobId, nodes: &[NodeId]) -> Result<SeatNodes, Violation> {
+        let refused = Violation::Seats { job };
+        let Some(seating) = &self.seating else { return Err(refused) };
+        match seating.seat(job).filter(|seat| seating.can_have(seat, nodes)) {
+            Some(_) => Ok(nodes.into()),
+            None => Err(refused),
+        }
     }
 
     /// Who is on which nodes, where nodes are of several kinds or jobs share them.

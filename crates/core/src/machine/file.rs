@@ -131,8 +131,10 @@ impl OverFile {
 }
 
 /// Reads memory with its unit, in MiB.
-fn memory(text: &str) -> Result<u32, String> {
-    let wrong = || format!("'memory' is '{text}'; write it with its unit, such as \"256GiB\"");
+#[doc(hidden)]
+pub fn memory(text: &str) -> Result<u32, String> {
+    let wrong =
+        || format!("'{text}' is no amount of memory; write it with its unit, such as \"256GiB\"");
     let at = text.find(|sign: char| !sign.is_ascii_digit()).ok_or_else(wrong)?;
     let factor = match text[at..].trim() {
         "MiB" => 1,
@@ -409,7 +411,8 @@ impl File {
         name: &str,
         folder: &Path,
     ) -> Result<Partition, Box<dyn std::error::Error>> {
-        let memory_mib = partition.memory.as_deref().map(memory).transpose()?;
+        let memory_mib = partition.memory.as_deref().map(memory).transpose();
+        let memory_mib = memory_mib.map_err(|why| format!("memory: {why}"))?;
         let (part, shared) = (partition.name.clone(), partition.shared.unwrap_or(false));
         let (said, weight) = (partition.gpus, partition.weight.unwrap_or(1));
         let file = self.with(partition)?;

@@ -5,15 +5,17 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::belief::fit;
-use crate::belief::{Admission, Belief, Choices, Holds, Knowledge, OnNamed};
+use crate::belief::{Admission, Belief, Choices, Holds, Joined, Knowledge, OnNamed};
 use crate::call::{Call, CallError};
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
+use crate::machine::Machine;
 use crate::model::{Model, Oversized, Varied};
 use crate::policy::Level;
 use crate::policy::field::{Draws, Field, OnKinds, Unfit};
 use crate::policy::published::MARGIN_OF_MEASUREMENTS;
 use crate::policy::spec::PolicySpec;
+use crate::seats::{Layout, Seats};
 use crate::units::{JobId, Share};
 use crate::variation::Processors;
 use crate::world::World;
@@ -107,6 +109,51 @@ impl Contender {
                 })
             }
         }
+    }
+}
+
+/// A policy on nodes of several kinds, or that jobs share, where jobs come that nobody knows beforehand.
+#[derive(Clone, Debug)]
+pub struct OnAllKinds {
+    /// By kind: of jobs that have whole nodes, and of those that share them.
+    whole: Vec<Contender>,
+    shared: Vec<Contender>,
+    layout: Arc<Layout>,
+}
+
+impl OnAllKinds {
+    /// What may be done to jobs there: they keep their numbers of nodes, because nobody knows how they would run on others, and
+    /// those may be nodes of other jobs.
+    pub const MAY: &[Freedom] = &[Freedom::Caps, Freedom::Recaps, Freedom::Nodes, Freedom::Drops];
+
+    /// A policy on the nodes of a machine, with the kinds of these as machines of their processors, and what holds there.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot do here what it was asked to.
+    pub fn enter(
+        policy: &PolicySpec,
+        machine: &Machine,
+        (layout, parts): (Arc<Layout>, &[(Machine, Arc<World>)]),
+        may: Freedoms,
+        believe: Believe,
+    ) -> Result<Self, Unfit> {
+        let each = |kinds: OnKinds| {
+            let on = |(part, world): &(Machine, Arc<World>)| {
+                let field = Field::new(part, world.clone(), may & Freedoms::of(Self::MAY), 1);
+                let has_feeds = machine.feeds.is_some();
+                policy.enter(&Field { kinds: Some(kinds), has_feeds, ..field }, believe)
+            };
+            parts.iter().map(on).collect::<Result<Vec<_>, Unfit>>()
+        };
+        Ok(OnAllKinds { whole: each(OnKinds::Whole)?, shared: each(OnKinds::Shared)?, layout })
+    }
+
+    /// What it believes of jobs, none of which it knows as yet.
+    pub fn belief(&self) -> Box<dyn Model> {
+        let of = |all: &[Contender]| all.iter().map(|one| one.belief(&[])).collect();
+        let seats = Arc::new(Seats::open(&self.layout));
+        Box::new(Joined::new(of(&self.whole), of(&self.shared), seats))
     }
 }
 

@@ -9,12 +9,12 @@ use super::known_power::KnownPower;
 use super::rules::Rules;
 use crate::belief::Joined;
 use crate::budget::Budget;
-use crate::freedom::{Freedom, Freedoms};
+use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::limits::Limits;
 use crate::machine::{Cooling, Details, Machine};
 use crate::model::Model;
-use crate::policy::{Accuracy, Believe, Field, OnKinds, PolicySpec, Unfit};
+use crate::policy::{Accuracy, Believe, Field, OnAllKinds, OnKinds, PolicySpec, Unfit};
 use crate::priority::{LogNames, Priorities};
 use crate::seats::Seats;
 use crate::switching::SwitchOff;
@@ -127,10 +127,7 @@ impl SharedWorld {
         let power = KnownPower::of(workload, machine.node_power, believe);
         let mut rules = rules.clone();
         if seats.is_some() {
-            // A job keeps the number of its nodes: how it would run on others is not known, and they may be those of other
-            // jobs.
-            use Freedom::{Caps, Drops, Nodes, Recaps};
-            rules.allow = rules.allow & Freedoms::of(&[Caps, Recaps, Nodes, Drops]);
+            rules.allow = rules.allow & Freedoms::of(OnAllKinds::MAY);
         }
         let (queues, partitions) = (workload.queue_names(), workload.partition_names());
         let names = LogNames { queues, partitions, ..LogNames::default() };

@@ -42,7 +42,7 @@ impl Workload {
             let partition = known.ok().and_then(|place| places[place].1);
             let placed = self.placed.of_jobs.get(id.index()).copied().unwrap_or_default();
             let (nodes, memory_mib, gpus) = (placed.nodes, placed.memory_mib, placed.gpus);
-            Asked { partition, nodes, memory_mib, gpus }
+            Asked { partition, nodes, memory_mib, gpus, ..Asked::default() }
         };
         let mut strangers = Vec::with_capacity(self.jobs.len());
         let seats = Seats::new(

@@ -12,11 +12,12 @@ use crate::job::{End, EndReason, Entry, EventKind, JobOutcome, Phase, Program};
 use crate::store::WallTimes;
 use crate::wire::finished::FinishedJob;
 use crate::wire::{
-    FeedPower, JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Priority, Private, State,
+    FeedPower, JobDetails, JobLine, LimitFrom, NodeLine, NodePart, PowerState, Priority, Private,
+    State,
 };
 use busbar_core::budget::Budget;
 use busbar_core::machine::Feed;
-use busbar_core::units::{Instant, Span, Watts};
+use busbar_core::units::{Instant, NodeId, Span, Watts};
 
 /// Converts a time of the daemon's clock to seconds since 1970.
 pub(crate) type Wall<'a> = &'a dyn Fn(Instant) -> i64;
@@ -79,7 +80,7 @@ impl Controller {
         let ledger = self.scheduler().ledger();
         let reason = if self.is_machine_short() {
             "power is short"
-        } else if entry.request.nodes > ledger.free_nodes() {
+        } else if self.scheduler().lacks_nodes(entry.number, entry.request.nodes) {
             "for nodes"
         } else if self.scheduler().nominal_power(entry.number) > Some(ledger.free_power()) {
             "for power"
@@ -94,21 +95,41 @@ impl Controller {
     /// The nodes, with the jobs on them.
     pub(crate) fn nodes(&self) -> Vec<NodeLine> {
         let holders = self.scheduler().holders();
+        let free = self.scheduler().free_parts();
+        let kinds = self.setup().machine.kinds.as_deref();
         let line = |node: u32| {
             // A job that is not placed is not on the nodes that are set aside for it.
             let is_there = |job: &u64| {
                 !self.jobs().get(job).and_then(Entry::run).is_some_and(|run| run.unplaced)
             };
-            let job = holders[node as usize].filter(is_there);
+            let jobs: Vec<u64> = holders[node as usize].iter().copied().filter(is_there).collect();
+            let job = jobs.first().copied();
             let cap = job.and_then(|job| {
                 let mut nodes = self.jobs().get(&job)?.run()?.allotment.nodes.iter();
                 nodes.find(|(other, _)| *other == node).map(|(_, cap)| *cap)
             });
             let state = self.node_state(node);
             let switched = self.node_switched(node);
-            NodeLine { node, name: None, job, cap, state, switched, measured: None }
+            let part = free.as_ref().zip(kinds).and_then(|(free, kinds)| {
+                let kind = kinds.kind_of_node(NodeId(node))?;
+                let group = kinds.groups().iter().find(|group| group.nodes.contains(&node))?;
+                let (size, free) = (kinds.kinds()[kind].size, free[node as usize]);
+                Some(NodePart {
+                    partition: group.name.clone(),
+                    jobs: jobs.clone(),
+                    processors: size.processors,
+                    free_processors: free.processors,
+                    memory_mib: Some(size.memory_mib).filter(|memory| *memory != u32::MAX),
+                    free_memory_mib: Some(free.memory_mib).filter(|_| size.memory_mib != u32::MAX),
+                    gpus: size.gpus,
+                    free_gpus: free.gpus,
+                })
+            });
+            // The cap of a node that jobs share is nobody's alone.
+            let cap = cap.filter(|_| jobs.len() == 1);
+            NodeLine { node, name: None, job, cap, state, switched, measured: None, part }
         };
-        (0..self.setup().machine.nodes).map(line).collect()
+        (0..self.setup().machine.node_count()).map(line).collect()
     }
 
     /// The state of power: limits and what jobs hold.
@@ -186,6 +207,8 @@ pub(crate) fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
         array: entry.array,
         handle: entry.handle.clone(),
         priority: None,
+        partition: entry.request.part.partition.clone(),
+        part: None,
     };
     match &entry.phase {
         Phase::Waiting => (),
@@ -201,6 +224,7 @@ pub(crate) fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
             };
             line.nodes = allotment.nodes.len() as u32;
             line.on = if run.unplaced { Vec::new() } else { allotment.node_numbers() };
+            line.part.clone_from(&allotment.part);
             line.power = Some(if run.suspended { Watts::ZERO } else { allotment.power });
             line.speed = Some(allotment.speed);
             line.started = Some(wall(run.start));

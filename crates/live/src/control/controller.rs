@@ -30,6 +30,7 @@ mod endings;
 mod memory;
 mod nodes;
 mod outcome;
+mod parts;
 mod placing;
 mod recovery;
 mod requests;
@@ -214,10 +215,10 @@ impl Controller {
         self.unmanaged.clear();
         for entry in self.jobs.values() {
             match self.setup.job(entry) {
-                Ok(job) => scheduler.add(job),
+                Ok(job) => scheduler.add(job, self.setup.seat_of(entry)),
                 // A job that runs under another policy is kept as it is.
                 Err(_) if entry.run().is_some() => {
-                    scheduler.add(self.setup.stand_in(entry));
+                    scheduler.add(self.setup.stand_in(entry), self.setup.seat_of(entry));
                     self.unmanaged.insert(entry.number);
                 }
                 Err(_) => {
@@ -287,9 +288,8 @@ impl Controller {
                 self.must_ask = true;
                 return;
             }
-            Err(Rejection::TooManyNodes | Rejection::NoNode(_)) => {
-                "needs more nodes than the machine has"
-            }
+            Err(Rejection::TooManyNodes) => "needs more nodes than the machine has",
+            Err(Rejection::NoNode(missing)) => missing.reason(),
             Err(why @ (Rejection::OverLimit(_) | Rejection::NeverEligible)) => why.reason(),
             Err(Rejection::TooMuchPower) => "needs more power than the budget allows",
             Err(Rejection::FeedTooSmall { .. }) => {
@@ -559,6 +559,11 @@ impl Controller {
     /// The run of a job, if the job is running.
     fn run_of(&self, number: u64) -> Option<&Run> {
         self.jobs.get(&number)?.run()
+    }
+
+    /// How many nodes there are, and how many of them nobody has anything of.
+    pub(crate) fn node_counts(&self) -> (u32, u32) {
+        self.scheduler.nodes()
     }
 
     /// The number of waiting jobs, including held and blocked ones.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use busbar_core::calendar::RunDates;
 use busbar_core::freedom::Freedoms;
 use busbar_core::job::{GroupId, UserId};
-use busbar_core::machine::Machine;
+use busbar_core::machine::{Kind, Machine};
 use busbar_core::model::Model;
 use busbar_core::policy::{
-    Believe, BuildContext, Contender, Field, Policy, PolicyError, PolicySpec, Unfit,
+    Believe, BuildContext, Contender, Field, OnAllKinds, Policy, PolicyError, PolicySpec, Unfit,
 };
 use busbar_core::priority::{LogNames, Priorities, SiteError, SiteFile};
+use busbar_core::seats::Layout;
 use busbar_core::world::{Repertoire, Unsuited};
 
 /// A policy on a machine, with its beliefs about applications, which are worked out once.
@@ -19,7 +20,7 @@ use busbar_core::world::{Repertoire, Unsuited};
 pub struct Decider {
     spec: PolicySpec,
     machine: Machine,
-    contender: Contender,
+    beliefs: Beliefs,
     repertoire: Repertoire,
     /// The names of the applications, in the order of their numbers.
     applications: Arc<[String]>,
@@ -27,6 +28,15 @@ pub struct Decider {
     is_described: bool,
     /// Who has which share, where the site says it.
     site: Site,
+}
+
+/// What the policy believes.
+#[derive(Clone, Debug)]
+enum Beliefs {
+    /// Of nodes that are alike.
+    Alike(Contender),
+    /// Of nodes of several kinds, or that jobs share.
+    Kinds(OnAllKinds, Arc<Layout>),
 }
 
 /// Who has which share of the machine, and what puts jobs before others.
@@ -107,14 +117,33 @@ impl Decider {
         if spec.is_for_simulations() {
             return Err(DeciderError::Simulated { policy: spec });
         }
-        let world = Arc::new(repertoire.open_world(machine)?);
-        let field = Field::new(machine, world, Freedoms::USUAL, 1);
-        let entered = spec.enter(&field, Believe::Published);
-        let contender = entered.map_err(|why| DeciderError::Unfit { policy: spec.clone(), why })?;
+        let entered = match &machine.kinds {
+            None => {
+                let world = Arc::new(repertoire.open_world(machine)?);
+                let field = Field::new(machine, world, Freedoms::USUAL, 1);
+                spec.enter(&field, Believe::Published).map(Beliefs::Alike)
+            }
+            Some(_) if !matches!(repertoire, Repertoire::BuiltIn) => {
+                return Err(Unsuited::ProfilesOfKinds.into());
+            }
+            Some(kinds) => {
+                let part = |kind: &Kind| {
+                    let node = kind.by_processor();
+                    let world = Arc::new(repertoire.open_world(&node)?);
+                    Ok((node, world))
+                };
+                let parts = kinds.kinds().iter().map(part).collect::<Result<Vec<_>, Unsuited>>()?;
+                let layout = Arc::new(Layout::of(kinds));
+                let (on, may) = ((layout.clone(), &*parts), Freedoms::USUAL);
+                OnAllKinds::enter(&spec, machine, on, may, Believe::Published)
+                    .map(|kinds| Beliefs::Kinds(kinds, layout))
+            }
+        };
+        let beliefs = entered.map_err(|why| DeciderError::Unfit { policy: spec.clone(), why })?;
         Ok(Decider {
             spec,
             machine: machine.clone(),
-            contender,
+            beliefs,
             applications: repertoire.names(machine).into(),
             is_described: machine.variation.is_some()
                 || matches!(repertoire, Repertoire::Profiled(_)),
@@ -151,7 +180,11 @@ impl Decider {
 
     /// A new instance of the policy.
     pub fn policy(&self) -> Box<dyn Policy> {
-        let freedoms = Some(self.spec.wants() & Freedoms::USUAL);
+        let may = match self.layout() {
+            None => Freedoms::USUAL,
+            Some(_) => Freedoms::USUAL & Freedoms::of(OnAllKinds::MAY),
+        };
+        let freedoms = Some(self.spec.wants() & may);
         let machine = Some(&self.machine);
         let priorities = Some(&self.site.priorities);
         self.spec.build(&BuildContext { machine, freedoms, priorities, ..BuildContext::default() })
@@ -159,7 +192,18 @@ impl Decider {
 
     /// A new model of jobs, which does not know any job yet.
     pub fn model(&self) -> Box<dyn Model> {
-        self.contender.belief(&[])
+        match &self.beliefs {
+            Beliefs::Alike(contender) => contender.belief(&[]),
+            Beliefs::Kinds(kinds, _) => kinds.belief(),
+        }
+    }
+
+    /// Where jobs can be, where nodes are of several kinds or jobs share them.
+    pub(crate) fn layout(&self) -> Option<&Arc<Layout>> {
+        match &self.beliefs {
+            Beliefs::Alike(_) => None,
+            Beliefs::Kinds(_, layout) => Some(layout),
+        }
     }
 
     /// The names of the known applications, in the order of their numbers.

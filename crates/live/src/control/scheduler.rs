@@ -10,14 +10,16 @@ use std::collections::HashMap;
 
 use super::limited::Limited;
 use super::setup::Setup;
-use crate::job::{Allotment, Run};
+use crate::job::{Allotment, Part, Run};
 use busbar_core::budget::Budget;
 use busbar_core::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use busbar_core::job::Job;
 use busbar_core::ledger::{BelowFeed, Ledger, SwitchState, Violation};
+use busbar_core::machine::NodeSize;
 use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint};
 use busbar_core::policy::{Adopted, Decision, Held, PastJob, Policy, Predictions};
 use busbar_core::priority::Standing;
+use busbar_core::seats::{Missing, Seat};
 use busbar_core::switching::{Directions, Switcher};
 use busbar_core::units::{Instant, JobId, NodeId, Span, Watts};
 
@@ -49,6 +51,9 @@ impl Scheduler {
     pub(super) fn new(setup: &Setup, budget: Budget, now: Instant) -> Self {
         let model = setup.decider.model();
         let mut dispatch = Dispatch::new(&setup.machine, budget, Nodes::Named, model.as_ref(), &[]);
+        if let (Some(kinds), Some(layout)) = (&setup.machine.kinds, setup.decider.layout()) {
+            dispatch = dispatch.seated_one_by_one(kinds, layout);
+        }
         dispatch.advance(now);
         let policy = setup.decider.policy();
         Scheduler {
@@ -126,14 +131,21 @@ impl Scheduler {
         let Snapshot { dispatch, policy, jobs, ids, wake, over } = snapshot;
         let mut model = setup.decider.model();
         for (id, job) in (0..).map(JobId).zip(&jobs) {
+            if let Some(seating) = dispatch.ledger().seating() {
+                model.take_seat(seating.asked(id));
+            }
             model.learn(id, job);
         }
         Scheduler { dispatch, policy, model, jobs, ids, wake, over }
     }
 
     /// Adds a job to the list; it is neither waiting nor running yet.
-    pub(super) fn add(&mut self, job: Job) {
+    pub(super) fn add(&mut self, job: Job, seat: Option<Result<Seat, Missing>>) {
         let id = JobId(self.jobs.len() as u32);
+        if let Some(seat) = seat {
+            self.model.take_seat(seat);
+            self.dispatch.take_seat(seat);
+        }
         self.model.learn(id, &job);
         self.ids.insert(job.number, id);
         self.jobs.push(job);
@@ -263,10 +275,40 @@ impl Scheduler {
         self.dispatch.ledger()
     }
 
-    /// By node: the number of the job that holds it.
-    pub(super) fn holders(&self) -> Vec<Option<u64>> {
+    /// By node: the numbers of the jobs that hold it, or parts of it.
+    pub(super) fn holders(&self) -> Vec<Vec<u64>> {
         let number = |id: JobId| self.jobs[id.index()].number;
-        self.ledger().holders().into_iter().map(|holder| holder.map(number)).collect()
+        match self.ledger().seating() {
+            None => {
+                let holders = self.ledger().holders().into_iter();
+                holders.map(|holder| holder.map(number).into_iter().collect()).collect()
+            }
+            Some(seating) => {
+                let jobs = seating.jobs_of_nodes().into_iter();
+                jobs.map(|jobs| jobs.into_iter().map(number).collect()).collect()
+            }
+        }
+    }
+
+    /// How many nodes there are, and how many of them nobody has anything of.
+    pub(super) fn nodes(&self) -> (u32, u32) {
+        match self.ledger().seating() {
+            None => (self.ledger().total_nodes(), self.ledger().free_nodes()),
+            Some(seating) => (seating.free_of_nodes().count() as u32, seating.idle_nodes()),
+        }
+    }
+
+    /// What is free of each node, where nodes are of several kinds or jobs share them.
+    pub(super) fn free_parts(&self) -> Option<Vec<NodeSize>> {
+        Some(self.ledger().seating()?.free_of_nodes().collect())
+    }
+
+    /// Whether too few nodes are free for a job that waits and asks for so many.
+    pub(super) fn lacks_nodes(&self, number: u64, nodes: u32) -> bool {
+        match (self.ledger().seating(), self.ids.get(&number)) {
+            (Some(seating), Some(id)) => !seating.has_room(*id),
+            _ => nodes > self.ledger().free_nodes(),
+        }
     }
 
     /// The power of a job on the nodes it asks for, without a cap.
@@ -314,7 +356,9 @@ impl Scheduler {
     /// How many nodes of a running job are there where power is limited, of how many.
     pub(super) fn share(&self, number: u64, at: Limited) -> Option<(u32, u32)> {
         let id = *self.ids.get(&number)?;
-        let all = self.ledger().held_by(id)?.nodes;
+        let held = self.ledger().held_by(id)?.nodes;
+        // Where nodes are of several kinds, processors are held.
+        let all = self.ledger().seating().map_or(held, |seating| seating.nodes_of(id).len() as u32);
         Some(match at {
             Limited::Machine => (all, all),
             Limited::Feed(feed) => (self.ledger().nodes_below(id, feed), all),
@@ -438,7 +482,7 @@ impl Scheduler {
             true => self.floor(id, job, allotment).into_iter().collect(),
             false => {
                 let points = self.model.menu(id, job);
-                let nodes = allotment.nodes.len() as u32;
+                let nodes = allotment.point().nodes;
                 let same = points.iter().filter(|point| point.nodes == nodes);
                 same.map(|point| Alternative { point: *point, caps: None }).collect()
             }
@@ -472,19 +516,27 @@ impl Scheduler {
 fn effect_of(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> Option<Effect> {
     let allotted = |id: JobId, point: OperatingPoint, caps: Option<Caps>| {
         let job = &jobs[id.index()];
+        let part = ledger.seating().and_then(|seating| seating.seat(id)).map(|seat| {
+            let NodeSize { processors, memory_mib, gpus } = seat.each;
+            let memory_mib = if memory_mib == u32::MAX { 0 } else { memory_mib };
+            Part { processors, memory_mib, gpus, places: Vec::new() }
+        });
+        let each = part.as_ref().map_or(1, |part| part.processors);
+        let cap_of_node = point.cap.checked_mul(each).unwrap_or(Watts::LARGEST);
         let nodes = match caps {
             Some(caps) => caps.iter().map(|capped| (capped.node.0, capped.cap)).collect(),
             None => {
                 let nodes = ledger.nodes_of(id);
-                nodes.into_iter().map(|node| (node.0, point.cap)).collect()
+                nodes.into_iter().map(|node| (node.0, cap_of_node)).collect()
             }
         };
         let nominal = model.believed(id, job, &model.nominal(id, job)).millis();
         let believed = model.believed(id, job, &point).millis();
         let speed = nominal.saturating_mul(u64::from(Allotment::FULL_SPEED)) / believed.max(1);
-        let OperatingPoint { cores, cap, time, power, .. } = point;
+        let OperatingPoint { cores, time, power, .. } = point;
+        let (cores, cap) = (cores.saturating_mul(each), cap_of_node);
         let speed = u32::try_from(speed).unwrap_or(u32::MAX);
-        (job.number, Allotment { nodes, cores, cap, time, power, speed })
+        (job.number, Allotment { nodes, cores, cap, time, power, speed, part })
     };
     match applied {
         Applied::Started { job, point, caps, .. } => {

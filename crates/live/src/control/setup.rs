@@ -16,6 +16,7 @@ use busbar_core::budget::Budget;
 use busbar_core::job::{ApplicationId, Job, NodeRange, Terms};
 use busbar_core::machine::Machine;
 use busbar_core::policy::{Held, PastJob, PolicySpec};
+use busbar_core::seats::{Asked, Lack, Missing, Seat};
 use busbar_core::spelling::closest;
 use busbar_core::switching::SwitchOff;
 use busbar_core::tuning::USUAL_JOBS;
@@ -198,7 +199,16 @@ impl Setup {
                 Some(text.parse().map_err(|why| malformed(format!("--slowdown {text}: {why}")))?)
             }
         };
-        let processors = nodes.saturating_mul(self.machine.processors_per_node);
+        // On nodes of several kinds, a job counts with its processors, and keeps them.
+        let (nodes, processors, range) = match self.seat(&entry.request)? {
+            None => (*nodes, nodes.saturating_mul(self.machine.processors_per_node), Some(range)),
+            Some(Ok(seat)) => {
+                let held = seat.nodes.saturating_mul(seat.each.processors);
+                let asked = entry.request.part.processors.unwrap_or(held);
+                (held, asked, NodeRange::new(held, held))
+            }
+            Some(Err(_)) => (*nodes, *nodes, Some(range)),
+        };
         Ok(Job {
             processors,
             user: user_id(entry.owner.user),
@@ -208,9 +218,61 @@ impl Setup {
                 .as_deref()
                 .and_then(|name| self.decider.site().account(name)),
             application: self.application(application.as_deref())?,
-            terms: Terms { tolerance, nodes: Some(range), ..Terms::default() },
-            ..Job::new(entry.number, entry.submit, *nodes, *time)
+            terms: Terms { tolerance, nodes: range, ..Terms::default() },
+            ..Job::new(entry.number, entry.submit, nodes, *time)
         })
+    }
+
+    /// What a job asks of nodes, where these are of several kinds or jobs share them, or what none of them has.
+    pub fn seat(&self, request: &JobRequest) -> Result<Option<Result<Seat, Lack>>, Refusal> {
+        let part = &request.part;
+        let impossible = |message: String| {
+            let kind = RefusalKind::Impossible;
+            Err(Refusal { kind, message })
+        };
+        let (Some(kinds), Some(layout)) = (&self.machine.kinds, self.decider.layout()) else {
+            let named = [
+                ("-p", part.partition.is_some()),
+                ("-n", part.processors.is_some()),
+                ("--gpus", part.gpus.is_some()),
+                ("--mem", part.memory_mib.is_some()),
+            ];
+            return match named.into_iter().find(|(_, is_named)| *is_named) {
+                None => Ok(None),
+                Some((option, _)) => impossible(format!(
+                    "{option}: this machine has nodes of one kind, which jobs have whole; ask for a number of nodes (-N)"
+                )),
+            };
+        };
+        let place = |name: &String| kinds.partitions().iter().position(|known| known.name == *name);
+        let partition = part.partition.as_ref().map(|name| (name, place(name)));
+        if let Some((name, None)) = partition {
+            let names = || kinds.partitions().iter().map(|known| known.name.as_str());
+            let meant = closest(name, names());
+            let meant = meant.map(|meant| format!("; did you mean '{meant}'?"));
+            return impossible(format!(
+                "-p {name}: the machine has no such partition{} It has {}",
+                meant.unwrap_or_else(|| ".".to_owned()),
+                names().collect::<Vec<_>>().join(", ")
+            ));
+        }
+        let asked = Asked {
+            partition: partition.and_then(|(_, place)| place),
+            nodes: request.nodes,
+            memory_mib: 0,
+            gpus: part.gpus.unwrap_or(0),
+            each_memory_mib: part.memory_mib.unwrap_or(0),
+            whole: part.exclusive || part.processors.is_none(),
+        };
+        Ok(Some(layout.seat(part.processors.unwrap_or(1), &asked)))
+    }
+
+    /// The same as the policy hears it. A partition that is not there any more has no nodes.
+    pub(crate) fn seat_of(&self, entry: &Entry) -> Option<Result<Seat, Missing>> {
+        match self.seat(&entry.request) {
+            Ok(seat) => seat.map(|seat| seat.map_err(|lack| lack.of)),
+            Err(_) => self.machine.kinds.is_some().then_some(Err(Missing::Nodes)),
+        }
     }
 
     /// What a policy may learn from a job that is over; `None` if it never ran.
@@ -229,13 +291,22 @@ impl Setup {
             Phase::Running(run) => (run.allotment.nodes.len(), run.start, now),
             Phase::Over(outcome) => (outcome.nodes.len(), outcome.start?, outcome.end),
         };
-        Some(Held { job: self.job(entry).ok()?, nodes: nodes as u32, from, until })
+        let each = match self.seat_of(entry) {
+            Some(Ok(seat)) => seat.each.processors,
+            _ => 1,
+        };
+        let nodes = (nodes as u32).saturating_mul(each);
+        Some(Held { job: self.job(entry).ok()?, nodes, from, until })
     }
 
     /// A substitute for a running job that the policy does not accept; it keeps what it has until
     /// it ends.
     pub(crate) fn stand_in(&self, entry: &Entry) -> Job {
-        Job::new(entry.number, entry.submit, entry.request.nodes, entry.request.time)
+        let nodes = match self.seat_of(entry) {
+            Some(Ok(seat)) => seat.nodes.saturating_mul(seat.each.processors),
+            _ => entry.request.nodes,
+        };
+        Job::new(entry.number, entry.submit, nodes, entry.request.time)
     }
 
     /// Checks the application that a job names. Where a site has described its applications, an

@@ -194,6 +194,7 @@ mod tests {
                 time: Span::from_secs(60),
                 power: Watts::from_watts(100),
                 speed: 1_000_000,
+                part: None,
             },
         }
     }

@@ -33,7 +33,7 @@ use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
 
 use crate::engine::{EngineError, Found, Immediate, Launch, Signal, ago};
 use crate::host::process::Process;
-use crate::job::{Allotment, Attempt, End};
+use crate::job::{Allotment, Attempt, End, Place};
 use busbar_core::units::Span;
 use cpus::Cpus;
 pub(crate) use cpus::usable_cpus;
@@ -250,6 +250,21 @@ impl Local {
 fn variables(folder: &Folder, launch: &Launch) -> Vec<(String, String)> {
     let Launch { attempt, allotment, .. } = launch;
     let nodes: Vec<u32> = allotment.node_numbers();
+    let parts = allotment.part.iter().flat_map(|part| {
+        let by_node = |numbers: &dyn Fn(&Place) -> Vec<u32>, all: u32| match part.places.is_empty()
+        {
+            true => vec![cpus::list(&(0..all).collect::<Vec<_>>()); nodes.len()].join(";"),
+            false => {
+                let lists = part.places.iter().map(|place| cpus::list(&numbers(place)));
+                lists.collect::<Vec<_>>().join(";")
+            }
+        };
+        [
+            ("BUSBAR_CORE_LIST", by_node(&|place| place.cores.clone(), part.processors)),
+            ("BUSBAR_GPU_LIST", by_node(&|place| place.gpus.clone(), part.gpus)),
+            ("BUSBAR_MEMORY_MIB", part.memory_mib.to_string()),
+        ]
+    });
     let watts =
         |power: busbar_core::units::Watts| power.to_string().trim_end_matches('W').to_owned();
     [
@@ -262,8 +277,10 @@ fn variables(folder: &Folder, launch: &Launch) -> Vec<(String, String)> {
         ("BUSBAR_POWER_WATTS", watts(allotment.power)),
         (speed::VARIABLE, speed::file_of(&folder.path).to_string_lossy().into_owned()),
     ]
+    .into_iter()
+    .chain(parts)
     .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
+    .collect()
 }
 
 impl Immediate for Local {

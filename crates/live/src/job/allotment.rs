@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::part::{Part, Place};
 use busbar_core::model::{Caps, NodeCap, OperatingPoint};
 use busbar_core::units::{NodeId, Span, Watts};
 
@@ -36,6 +37,9 @@ pub struct Allotment {
     /// The predicted speed, in millionths of the speed on the nodes asked for without a cap
     /// ([`FULL_SPEED`](Self::FULL_SPEED)).
     pub speed: u32,
+    /// What the job has of each node, where nodes are of several kinds or jobs share them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
 }
 
 impl Allotment {
@@ -47,10 +51,24 @@ impl Allotment {
         self.nodes.iter().map(|(node, _)| *node).collect()
     }
 
-    /// The operating point that the job has.
-    pub(crate) fn point(&self) -> OperatingPoint {
+    /// The operating point that the job has. Where nodes are of several kinds, that of their processors.
+    pub fn point(&self) -> OperatingPoint {
         let &Allotment { cores, cap, time, power, .. } = self;
-        OperatingPoint { nodes: self.nodes.len() as u32, cores, cap, time, power }
+        let nodes = self.nodes.len() as u32;
+        match self.part.as_ref().map(|part| part.processors.max(1)) {
+            None => OperatingPoint { nodes, cores, cap, time, power },
+            Some(each) => {
+                let cap = Watts::from_milliwatts(cap.milliwatts() / u64::from(each));
+                let (nodes, cores) = (nodes.saturating_mul(each), cores / each);
+                OperatingPoint { nodes, cores, cap, time, power }
+            }
+        }
+    }
+
+    /// Which processors and GPUs of a node the job has, if it has only some.
+    pub(crate) fn place_on(&self, node: u32) -> Option<&Place> {
+        let place = self.nodes.iter().position(|(other, _)| *other == node)?;
+        self.part.as_ref()?.places.get(place)
     }
 
     /// The nodes with their caps; `None` if there are no nodes.

@@ -30,6 +30,7 @@ pub(super) fn waiting(number: u64) -> Entry {
             after: Vec::new(),
             held: false,
             account: None,
+            part: Default::default(),
         },
         submit: Instant::from_millis(number),
         attempts: 0,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::job::{
     After, Allotment, ChangeReason, End, EndReason, EventKind, JobOutcome, JobRequest, NodeState,
-    Scope, ScopedLimit,
+    Part, PartRequest, Scope, ScopedLimit,
 };
 use busbar_core::ledger::SwitchState;
 
@@ -46,6 +46,9 @@ pub(crate) struct JobRequestForm {
     /// The account that the job's energy is counted for, as its user names it. Nothing depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     account: Option<String>,
+    /// What it asks of nodes that are of several kinds, or that jobs share.
+    #[serde(default, skip_serializing_if = "PartRequest::is_nothing")]
+    part: PartRequest,
 }
 
 /// A limit of a part of the machine.
@@ -131,6 +134,9 @@ pub(crate) struct AllotmentForm {
     #[cfg_attr(feature = "schema", schema(value_type = f64))]
     #[serde(with = "json::millionths")]
     speed: u32,
+    /// What the job has of each node, where nodes are of several kinds or jobs share them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    part: Option<Part>,
 }
 
 /// A node with its cap.

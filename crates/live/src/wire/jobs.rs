@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::forms;
 use super::refusal::Refusal;
-use crate::job::{Element, End, EndReason, JobRequest, Owner};
+use crate::job::{Element, End, EndReason, JobRequest, Owner, Part};
 use busbar_core::priority::Standing;
 use busbar_core::units::{Joules, Span, Watts, json};
 
@@ -114,6 +114,12 @@ pub struct JobLine {
     /// The priority of a waiting job, where the policy has such an order.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub priority: Option<Priority>,
+    /// The partition that the job asks for, if it names one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub partition: Option<String>,
+    /// What a running job has of each of its nodes, where nodes are of several kinds or jobs share them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub part: Option<Part>,
 }
 
 /// The priority of a job, by what gives it, in thousandths of points.

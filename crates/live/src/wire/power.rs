@@ -31,6 +31,34 @@ pub struct NodeLine {
     /// What the node was last measured to draw; nothing if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measurement>,
+    /// What the node has and what is free of it, where nodes are of several kinds or jobs share them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<NodePart>,
+}
+
+/// What a node has, where nodes are of several kinds or jobs share them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct NodePart {
+    /// The partition whose own node it is.
+    pub partition: String,
+    /// The jobs that have a part of it, or all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<u64>,
+    /// Its processors.
+    pub processors: u32,
+    /// Those that no job has.
+    pub free_processors: u32,
+    /// Its memory in MiB, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u32>,
+    /// As much of it as no job has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_memory_mib: Option<u32>,
+    /// Its GPUs.
+    pub gpus: u32,
+    /// Those that no job has.
+    pub free_gpus: u32,
 }
 
 /// The measured power of the machine, as far as it is known.

@@ -19,6 +19,7 @@ fn answers_come_back_to_the_last_digit() {
         time: Span::from_millis(90_061_001),
         power: Watts::from_milliwatts(230_002),
         speed: 999_999,
+        part: None,
     };
     let outcome = JobOutcome {
         start: Some(Instant::from_millis(1)),
@@ -62,6 +63,8 @@ fn answers_come_back_to_the_last_digit() {
         array: None,
         handle: None,
         priority: None,
+        partition: None,
+        part: None,
     };
     let private = Private {
         request: JobRequest {
@@ -74,6 +77,7 @@ fn answers_come_back_to_the_last_digit() {
             after: Vec::new(),
             held: false,
             account: None,
+            part: Default::default(),
         },
         command: Vec::new(),
         folder: "/".into(),

@@ -35,6 +35,7 @@ pub(super) fn jobs(count: u32, seed: u64) -> Vec<Planned> {
             after: Vec::new(),
             held: false,
             account: None,
+            part: Default::default(),
         },
         run_time: Span::from_millis(100 * numbers.random_range(2..20)),
     };

@@ -28,7 +28,10 @@ impl Left {
         }
         let groups = kinds.groups().iter().zip(asked).enumerate();
         let groups = groups.map(|(place, (group, asked))| {
-            Levels::all(group.nodes.clone(), kinds.kind_of(place).size.processors, asked)
+            let processors = kinds.kind_of(place).size.processors;
+            // Jobs that are not known as yet may ask for any number.
+            let asked = if seats.is_open() { (1..=processors).collect() } else { asked };
+            Levels::all(group.nodes.clone(), processors, asked)
         });
         Left { nodes: kinds.sizes().collect(), groups: groups.collect() }
     }

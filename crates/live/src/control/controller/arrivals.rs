@@ -30,7 +30,7 @@ impl Controller {
             (Err(_), Some(_)) => self.setup.stand_in(&entry),
             (job, _) => job?,
         };
-        self.scheduler.add(job);
+        self.scheduler.add(job, self.setup.seat_of(&entry));
         let start = match running {
             None => None,
             Some(underway) => match self.underway(now, number, &underway) {
@@ -106,7 +106,7 @@ impl Controller {
         };
         let power = node_power * nodes.len() as u32;
         let nodes = nodes.iter().map(|node| (*node, cap)).collect();
-        Ok(Allotment { nodes, cores, cap, time, power, speed: Allotment::FULL_SPEED })
+        Ok(Allotment { nodes, cores, cap, time, power, speed: Allotment::FULL_SPEED, part: None })
     }
 
     /// A job that waited is gone from the engine's queue.

@@ -56,7 +56,7 @@ impl Controller {
     /// Adds a job as if it had just been submitted.
     pub(crate) fn enter(&mut self, entry: Entry) -> Result<(), Refusal> {
         let number = entry.number;
-        self.scheduler.add(self.setup.job(&entry)?);
+        self.scheduler.add(self.setup.job(&entry)?, self.setup.seat_of(&entry));
         self.jobs.insert(number, entry);
         self.enqueue(number);
         Ok(())

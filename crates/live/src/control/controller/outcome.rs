@@ -173,7 +173,8 @@ pub struct Turn {
 }
 
 impl Controller {
-    pub(super) fn start(&mut self, now: Instant, number: u64, allotment: Allotment) {
+    pub(super) fn start(&mut self, now: Instant, number: u64, mut allotment: Allotment) {
+        self.choose_places(&mut allotment);
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         entry.attempts += 1;
         let attempt = entry.attempt();
@@ -190,13 +191,15 @@ impl Controller {
         &mut self,
         now: Instant,
         number: u64,
-        allotment: Allotment,
+        mut allotment: Allotment,
         pause: Span,
         because: ChangeReason,
     ) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         let attempt = entry.attempt();
         let Some(run) = entry.run_mut() else { return };
+        // Who has parts of nodes keeps them.
+        allotment.part.clone_from(&run.allotment.part);
         let before = run.present();
         run.change(now, allotment.clone(), pause);
         match because {

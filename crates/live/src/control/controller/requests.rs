@@ -59,7 +59,7 @@ impl Controller {
         let mut program = Some(program);
         for (entry, job) in entries.iter().zip(jobs) {
             self.next = entry.number + 1;
-            self.scheduler.add(job);
+            self.scheduler.add(job, self.setup.seat_of(entry));
             self.jobs.insert(entry.number, entry.clone());
             self.bytes.insert(entry.number, bytes);
             self.arrays.add(entry);
@@ -175,11 +175,12 @@ impl Controller {
             let nodes = request.nodes;
             return malformed(&format!("-N {nodes} is not within --moldable {fewest}-{most}"));
         }
-        let all = self.setup.machine.nodes;
+        let all = self.setup.machine.node_count();
         if request.nodes > all {
             let message = format!("-N {}: the machine has {all} nodes", request.nodes);
             return refuse(RefusalKind::Impossible, message);
         }
+        self.check_part(request)?;
         self.setup.check_application(request)
     }
 

@@ -9,6 +9,7 @@ mod arrays;
 mod feeds;
 mod lifecycle;
 mod limits;
+mod parts;
 mod placing;
 mod power;
 mod random;
@@ -22,7 +23,7 @@ use crate::job::{After, Attempt, End, JobRequest, Owner, Program};
 use crate::store::Batch;
 use crate::wire::{RefusalKind, State, Submission};
 use busbar_core::freedom::Freedom;
-use busbar_core::machine::{Details, Machine};
+use busbar_core::machine::{Details, Machine, NodeSize};
 use busbar_core::policy::PolicySpec;
 use busbar_core::profile::cab;
 use busbar_core::units::{Joules, NodeId, Span};
@@ -52,6 +53,7 @@ fn submission(nodes: u32, seconds: u32) -> Submission {
             after: Vec::new(),
             held: false,
             account: None,
+            part: Default::default(),
         },
         program: Program {
             command: vec!["true".to_owned()],
@@ -211,10 +213,15 @@ impl World {
         let machine = &self.controller.setup.machine;
         let Some(tree) = &machine.feeds else { return Vec::new() };
         let mut below = vec![Watts::ZERO; tree.all().len()];
+        if machine.kinds.is_some() {
+            below = machine.idle_of_feeds();
+        }
         let mut draws = |node: u32, power: Watts| {
             tree.feeds_of(NodeId(node)).for_each(|feed| below[feed] += power);
         };
-        (0..machine.nodes).for_each(|node| draws(node, machine.node().idle));
+        if machine.kinds.is_none() {
+            (0..machine.nodes).for_each(|node| draws(node, machine.node().idle));
+        }
         for (attempt, (power, _)) in self.running.iter().filter(|(_, (_, is_stopped))| !is_stopped)
         {
             let nodes = &self.on[attempt];
@@ -227,6 +234,9 @@ impl World {
     /// What nodes draw without jobs.
     fn base(&self) -> Watts {
         let machine = &self.controller.setup.machine;
+        if machine.kinds.is_some() {
+            return machine.floor();
+        }
         let (idle, off) = (machine.node().idle, machine.off());
         let node = |node: u32| match self.nodes.get(&node) {
             None => idle,

@@ -239,7 +239,7 @@ impl Daemon {
             engine: self.engine.name().to_owned(),
             machine: setup.machine.name.clone(),
             cluster: self.options.cluster.clone().unwrap_or_else(|| setup.machine.name.clone()),
-            nodes: (ledger.total_nodes(), ledger.free_nodes()),
+            nodes: self.controller.node_counts(),
             switched: ledger.switched().all(),
             waiting: self.controller.waiting(),
             running: self.controller.running(),

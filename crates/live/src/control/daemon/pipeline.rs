@@ -189,7 +189,15 @@ mod tests {
     fn allotment(watts: u32) -> Allotment {
         let power = Watts::from_watts(watts);
         let time = Span::from_secs(60);
-        Allotment { nodes: vec![(0, power)], cores: 1, cap: power, time, power, speed: 1_000_000 }
+        Allotment {
+            nodes: vec![(0, power)],
+            cores: 1,
+            cap: power,
+            time,
+            power,
+            speed: 1_000_000,
+            part: None,
+        }
     }
 
     fn attempt(job: u64) -> Attempt {

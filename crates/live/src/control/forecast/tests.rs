@@ -27,6 +27,7 @@ fn request(nodes: u32, seconds: u32, after: &[u64]) -> JobRequest {
         after: after.iter().map(|job| After { job: *job, any: false }).collect(),
         held: false,
         account: None,
+        part: Default::default(),
     }
 }
 

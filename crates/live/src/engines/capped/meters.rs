@@ -137,7 +137,7 @@ mod tests {
         let cap = Watts::from_watts(watts);
         let nodes: Vec<(u32, Watts)> = nodes.iter().map(|node| (*node, cap)).collect();
         let (time, power) = (Span::from_secs(60), cap * nodes.len() as u32);
-        Allotment { nodes, cores: 1, cap, time, power, speed: Allotment::FULL_SPEED }
+        Allotment { nodes, cores: 1, cap, time, power, speed: Allotment::FULL_SPEED, part: None }
     }
 
     fn said(joules: Option<u64>) -> Answer {

@@ -86,7 +86,7 @@ mod tests {
             let (cap, power) = (Watts::from_watts(90), Watts::from_watts(180));
             let nodes = nodes.iter().map(|node| (*node, cap)).collect();
             let (time, speed) = (Span::from_secs(60), Allotment::FULL_SPEED);
-            let allotment = Allotment { nodes, cores: 1, cap, time, power, speed };
+            let allotment = Allotment { nodes, cores: 1, cap, time, power, speed, part: None };
             Order::Set { attempt, allotment, pause: Span::ZERO }
         };
         let mut unplaced = Unplaced::default();

@@ -56,9 +56,18 @@ impl Cpus {
         if self.of_nodes.is_empty() {
             return Vec::new();
         }
-        let nodes = allotment.nodes.iter().map(|(node, _)| *node as usize % self.of_nodes.len());
-        let cpus: BTreeSet<u32> =
-            nodes.flat_map(|node| self.of_nodes[node].iter().copied()).collect();
+        let nodes = allotment.nodes.iter().map(|(node, _)| *node);
+        let of_node = |node: u32| {
+            let all = self.of_nodes[node as usize % self.of_nodes.len()].as_slice();
+            // A node may have more processors than are listed for it.
+            match allotment.place_on(node).filter(|_| !all.is_empty()) {
+                None => all.to_vec(),
+                Some(place) => {
+                    place.cores.iter().map(|core| all[*core as usize % all.len()]).collect()
+                }
+            }
+        };
+        let cpus: BTreeSet<u32> = nodes.flat_map(of_node).collect();
         if cpus.is_empty() { self.all.clone() } else { cpus.into_iter().collect() }
     }
 }
@@ -122,6 +131,7 @@ fn threads(process: Process) -> io::Result<Vec<i32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::{Part, Place};
     use busbar_core::units::{Span, Watts};
 
     fn on(nodes: &[u32]) -> Allotment {
@@ -132,6 +142,7 @@ mod tests {
             time: Span::from_secs(1),
             power: Watts::ZERO,
             speed: 1_000_000,
+            part: None,
         }
     }
 
@@ -144,6 +155,23 @@ mod tests {
         assert_eq!(cpus.of(&on(&[0, 1, 2])), [0, 2, 3]);
         let (free, _) = Cpus::among(Vec::new(), vec![0, 1]);
         assert!(free.of(&on(&[0, 1])).is_empty());
+    }
+
+    #[test]
+    fn who_shares_a_node_has_some_of_its_processors() {
+        let (cpus, _) = Cpus::among(vec![vec![4, 5, 6, 7], vec![2]], (0..8).collect());
+        let place = |cores: &[u32]| Place { cores: cores.to_vec(), gpus: Vec::new() };
+        let has = |nodes: &[u32], places: Vec<Place>| {
+            let part = Part { processors: 2, memory_mib: 0, gpus: 0, places };
+            cpus.of(&Allotment { part: Some(part), ..on(nodes) })
+        };
+        assert_eq!(has(&[0], vec![place(&[1, 3])]), [5, 7]);
+        assert_eq!(
+            has(&[0, 1], vec![place(&[0, 1]), place(&[2, 3])]),
+            [2, 4, 5],
+            "one stands for all"
+        );
+        assert_eq!(has(&[0], Vec::new()), [4, 5, 6, 7], "it has the node alone");
     }
 
     #[test]

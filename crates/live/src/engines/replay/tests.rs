@@ -21,6 +21,7 @@ fn allotment(point: &OperatingPoint) -> Allotment {
         time: point.time,
         power: point.power,
         speed: 1_000_000,
+        part: None,
     }
 }
 

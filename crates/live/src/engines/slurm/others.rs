@@ -243,6 +243,7 @@ impl Others {
             after: Vec::new(),
             held: false,
             account: None,
+            part: Default::default(),
         };
         let running = Some(Underway {
             nodes: nodes.iter().copied().collect(),

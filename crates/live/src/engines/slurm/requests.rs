@@ -59,6 +59,7 @@ pub(super) fn request(
         after: Vec::new(),
         held: false,
         account: job.account.as_deref().map(account).filter(|name| !name.is_empty()),
+        part: Default::default(),
     })
 }
 

@@ -331,7 +331,7 @@ fn allotment(nodes: &[u32]) -> Allotment {
     let power = cap * nodes.len() as u32;
     let nodes = nodes.iter().map(|node| (*node, cap)).collect();
     let time = Span::from_secs(600);
-    Allotment { nodes, cores: 1, cap, time, power, speed: Allotment::FULL_SPEED }
+    Allotment { nodes, cores: 1, cap, time, power, speed: Allotment::FULL_SPEED, part: None }
 }
 
 /// A start on exactly these nodes.

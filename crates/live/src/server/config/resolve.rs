@@ -46,8 +46,9 @@ impl Config {
     /// The same where the budget also feeds nodes that are not the daemon's, so many. They count with their highest draw
     /// at all times.
     pub(crate) fn resolve_beside(&self, others: u32) -> Result<Resolved, ConfigError> {
-        let mut said =
-            Machine::from_text(&self.machine).map_err(|why| self.source.error("machine", why))?;
+        let mut said = Machine::part_of(&self.machine, &[])
+            .map_err(|why| self.source.error("machine", why))?;
+        self.check_kinds(&said)?;
         if said.feeds.is_some() {
             self.check_feeds()?;
         }
@@ -158,6 +159,30 @@ impl Config {
         Err(self.source.error(field, why))
     }
 
+    /// Refuses what does not work where nodes are of several kinds, or jobs share them.
+    fn check_kinds(&self, machine: &Machine) -> Result<(), ConfigError> {
+        if machine.kinds.is_none() {
+            return Ok(());
+        }
+        let (field, what) = if self.engine.kind == EngineKind::Slurm {
+            (
+                "engine.kind",
+                "Slurm's jobs are not counted by parts of nodes as yet; write \"local\"",
+            )
+        } else if !self.agents.nodes.is_empty() {
+            ("agents.nodes", "an agent caps whole nodes of one kind; leave this key out")
+        } else if self.switch_off.is_some() {
+            ("switch_off", "such nodes are not switched; leave this key out")
+        } else if self.tune.nightly().is_some() {
+            ("tune", "the past of such a machine is not replayed; leave this table out")
+        } else {
+            return Ok(());
+        };
+        let why =
+            format!("the machine has nodes of several kinds, or nodes that jobs share: {what}");
+        Err(self.source.error(field, why))
+    }
+
     /// Refuses to switch nodes that the daemon cannot switch.
     fn check_switch_off(&self, machine: &Machine) -> Result<(), ConfigError> {
         let why = match (self.switch_off, self.engine.kind) {
@@ -177,7 +202,7 @@ impl Config {
     }
 
     fn check_agents(&self, machine: &Machine) -> Result<(), ConfigError> {
-        let (agents, nodes) = (self.agents.nodes.len(), machine.nodes as usize);
+        let (agents, nodes) = (self.agents.nodes.len(), machine.node_count() as usize);
         if agents != 0 && agents != nodes {
             let why = format!("there are {agents} agents for {nodes} nodes; write one for each");
             return Err(self.source.error("agents.nodes", why));
@@ -240,7 +265,7 @@ impl Config {
         if !self.local.pin {
             return Ok(None);
         }
-        let nodes = machine.nodes as usize;
+        let nodes = machine.node_count() as usize;
         let listed = &self.local.cpus;
         let usable = usable_cpus().unwrap_or_default();
         if listed.is_empty() {

@@ -199,6 +199,7 @@ mod tests {
                 after: vec![After { job: 3, any: true }],
                 held: false,
                 account: None,
+                part: Default::default(),
             },
             program: Program {
                 command: vec!["sh".to_owned(), "-c".to_owned(), "exit 3".to_owned()],

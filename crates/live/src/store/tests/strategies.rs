@@ -10,7 +10,8 @@ use proptest::sample::Index;
 use super::super::{Batch, Boot};
 use crate::job::{
     After, Allotment, ChangeReason, Element, End, EndReason, Ending as Asked, Entry, Event,
-    EventKind, JobOutcome, JobRequest, Owner, Phase, Previous, Program, Run, Scope, ScopedLimit,
+    EventKind, JobOutcome, JobRequest, Owner, Part, PartRequest, Phase, Place, Previous, Program,
+    Run, Scope, ScopedLimit,
 };
 use busbar_core::ledger::SwitchState;
 use busbar_core::units::{Instant, Joules, Span, Watts};
@@ -172,6 +173,22 @@ fn element() -> impl Strategy<Value = Element> {
     })
 }
 
+fn part_request() -> impl Strategy<Value = PartRequest> {
+    let counts = any::<(Option<u32>, Option<u32>, Option<u32>, bool)>();
+    (option::of(text()), counts).prop_map(|(partition, counts)| {
+        let (processors, gpus, memory_mib, exclusive) = counts;
+        PartRequest { partition, processors, gpus, memory_mib, exclusive }
+    })
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    let numbers = || vec(any::<u32>(), 0..3);
+    let place = (numbers(), numbers()).prop_map(|(cores, gpus)| Place { cores, gpus });
+    (any::<[u32; 3]>(), vec(place, 0..3)).prop_map(|([processors, memory_mib, gpus], places)| {
+        Part { processors, memory_mib, gpus, places }
+    })
+}
+
 fn request() -> impl Strategy<Value = JobRequest> {
     let after = (1_u64..20, any::<bool>()).prop_map(|(job, any)| After { job, any });
     (
@@ -184,9 +201,10 @@ fn request() -> impl Strategy<Value = JobRequest> {
         vec(after, 0..3),
         any::<bool>(),
         option::of(text()),
+        part_request(),
     )
         .prop_map(
-            |(name, nodes, moldable, time, application, slowdown, after, held, account)| {
+            |(name, nodes, moldable, time, application, slowdown, after, held, account, part)| {
                 JobRequest {
                     name,
                     nodes,
@@ -197,6 +215,7 @@ fn request() -> impl Strategy<Value = JobRequest> {
                     after,
                     held,
                     account,
+                    part,
                 }
             },
         )
@@ -223,15 +242,18 @@ fn phase() -> impl Strategy<Value = Phase> {
 }
 
 fn allotment() -> impl Strategy<Value = Allotment> {
-    (vec((any::<u32>(), watts()), 0..4), any::<u32>(), watts(), span(), watts(), any::<u32>())
-        .prop_map(|(nodes, cores, cap, time, power, speed)| Allotment {
+    let nodes = vec((any::<u32>(), watts()), 0..4);
+    (nodes, any::<u32>(), watts(), span(), watts(), any::<u32>(), option::of(part())).prop_map(
+        |(nodes, cores, cap, time, power, speed, part)| Allotment {
             nodes,
             cores,
             cap,
             time,
             power,
             speed,
-        })
+            part,
+        },
+    )
 }
 
 fn run() -> impl Strategy<Value = Run> {

@@ -75,7 +75,9 @@ pub(super) fn tell_with(setup: Setup, steps: &[Step]) {
                 let mut submission = submission(nodes, seconds);
                 submission.request.held = held;
                 submission.request.application.clone_from(&application);
-                if world.controller.setup.decider.spec().wants().has(Freedom::Sizes) {
+                if world.controller.setup.machine.kinds.is_some() {
+                    parts::ask(&mut submission.request);
+                } else if world.controller.setup.decider.spec().wants().has(Freedom::Sizes) {
                     submission.request.moldable = Some((1, world.controller.setup.machine.nodes));
                 }
                 submission.request.after =
@@ -105,7 +107,7 @@ pub(super) fn tell_with(setup: Setup, steps: &[Step]) {
             Step::Feed(feed, power) => feeds::set(&mut world, feed, watts(power)),
             Step::Policy(which) => {
                 let setup = world.controller.setup.clone();
-                let has_feeds = setup.machine.feeds.is_some();
+                let has_feeds = setup.machine.feeds.is_some() || setup.machine.kinds.is_some();
                 match setup.decided_by(OTHERS[which].parse().unwrap()) {
                     Ok(setup) => {
                         let budget = world.controller.budget.clone();
@@ -148,6 +150,7 @@ pub(super) fn tell_with(setup: Setup, steps: &[Step]) {
         let held: Watts = world.controller.scheduler.ledger().held();
         assert_eq!(world.power(), held, "what is drawn is what the ledger says");
         world.check_nodes();
+        world.check_parts();
         assert!(
             held <= limit
                 || last_resort == LastResort::Hold && world.controller.shortage().is_some(),
