@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 fn decay(half_life: Option<u32>, period: u32) -> Decay {
     let half_life = half_life.map(Span::from_secs);
-    Decay { half_life, period: Span::from_secs(period), resets: Vec::new() }
+    Decay { half_life, period: Span::from_secs(period), lead: Span::ZERO, resets: Vec::new() }
 }
 
 fn close(found: f64, expected: f64) -> bool {

@@ -658,7 +658,10 @@ mod tests {
         found.read("saved", text).unwrap();
         let text = |text: &str| text.to_owned();
         let [start, end] = ["2026-03-01T08:00:00", "2026-03-01T12:00:00"].map(text);
-        assert_eq!(found.reservations, [Reservation { name: text("maint"), start, end, nodes: 4 }]);
+        assert_eq!(
+            found.reservations,
+            [Reservation { name: text("maint"), start, end, nodes: 4, hosts: text("n[1-4]") }]
+        );
         assert_eq!(
             found.left_out.into_iter().collect::<Vec<_>>(),
             [

@@ -130,17 +130,19 @@ proptest! {
         prop_assert_eq!(by_policy(&asked, limit, None, "slurm"), expected);
     }
 
-    /// The same where nodes are reserved for a while: nobody is on them who could still be there, and some start on others.
+    /// The main loop where nodes are reserved for a while: nobody is on them who could still be there, and some start on others.
     #[test]
     fn nobody_is_on_reserved_nodes(
         asked in jobs(),
         rules in rules(),
         reserved in prop::collection::vec(reserved(), 1..3),
     ) {
+        let rules = PlainRules { backfill: false, ..rules };
         let kinds = KINDS.map(|(kind, _)| kind);
         let limit = 100_000_000;
         let expected = starts(rules, &kinds, &partitions(), &asked, limit - floor(), &reserved);
-        let site: Vec<String> = reserved.iter().map(written).collect();
+        let site: Vec<String> =
+            std::iter::once(FIRST_COME.to_owned()).chain(reserved.iter().map(written)).collect();
         let policy = text(&rules);
         let started =
             by_policy_where(&asked, limit, None, &policy, false, Some(&site.concat()));
@@ -153,6 +155,10 @@ fn reserved() -> impl Strategy<Value = Reserved> {
     (0u64..900, 1u64..600, prop::collection::btree_set(0usize..10, 1..6))
         .prop_map(|(from, length, nodes)| (from, from + length, nodes))
 }
+
+/// No job is worth more than another, so that the first comes first.
+const FIRST_COME: &str =
+    "[priority.weights]\nage = 0\nfair_share = 0\njob_size = 0\npartition = 0\n";
 
 /// A reservation as a site file has it.
 fn written((from, until, nodes): &Reserved) -> String {

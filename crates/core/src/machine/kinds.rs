@@ -50,13 +50,13 @@ impl NodeSize {
         })
     }
 
-    /// Both together.
+    /// Both together. Of what is not known there is any amount.
     #[inline]
     pub fn with(&self, other: &NodeSize) -> NodeSize {
         NodeSize {
-            processors: self.processors + other.processors,
-            memory_mib: self.memory_mib + other.memory_mib,
-            gpus: self.gpus + other.gpus,
+            processors: self.processors.saturating_add(other.processors),
+            memory_mib: self.memory_mib.saturating_add(other.memory_mib),
+            gpus: self.gpus.saturating_add(other.gpus),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Sharing all watts out anew below feeds.
+//! Sharing all watts out anew below feeds, and where jobs ask for certain nodes.
 //!
-//! Rule: the same as without feeds, with the ledger as the judge of each step. On a copy of it all that run and may be changed go
+//! Rule: the same as without feeds and kinds, with the ledger as the judge of each step. On a copy of it all that run and may be changed go
 //! down to their floors; then whoever fits starts; then watts are given out one step at a time, in the same order, as far as the
 //! copy grants them: below every feed, and under every limit that is known to come.
 //!
@@ -27,7 +27,7 @@ fn to_floors(chooser: &AtFloor, view: &View<'_>) -> Vec<Decision> {
 }
 
 impl<O: Order + Clone + Send + 'static> Recapped<O> {
-    /// A turn on a machine whose feeds have limits.
+    /// A turn on a machine whose feeds have limits, or whose nodes are of several kinds or shared.
     pub(super) fn decide_below_feeds(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         self.backfill.chooser_mut().look_up(view);
         let floors = to_floors(self.backfill.chooser(), view);

@@ -388,7 +388,8 @@ impl<O: Order> Recapped<O> {
 
 impl<O: Order + Clone + Send + 'static> Policy for Recapped<O> {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
-        if view.ledger.has_feeds() {
+        // There the ledger is the judge.
+        if view.ledger.has_feeds() || view.ledger.seating().is_some() {
             return self.decide_below_feeds(view, decisions);
         }
         let mut starts = Vec::new();
