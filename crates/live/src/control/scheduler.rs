@@ -519,7 +519,7 @@ fn effect_of(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger)
         let part = ledger.seating().and_then(|seating| seating.seat(id)).map(|seat| {
             let NodeSize { processors, memory_mib, gpus } = seat.each;
             let memory_mib = if memory_mib == u32::MAX { 0 } else { memory_mib };
-            Part { processors, memory_mib, gpus, places: Vec::new() }
+            Box::new(Part { processors, memory_mib, gpus, places: Vec::new() })
         });
         let each = part.as_ref().map_or(1, |part| part.processors);
         let cap_of_node = point.cap.checked_mul(each).unwrap_or(Watts::LARGEST);

@@ -39,7 +39,7 @@ pub struct Allotment {
     pub speed: u32,
     /// What the job has of each node, where nodes are of several kinds or jobs share them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part: Option<Part>,
+    pub part: Option<Box<Part>>,
 }
 
 impl Allotment {

@@ -136,7 +136,7 @@ pub(crate) struct AllotmentForm {
     speed: u32,
     /// What the job has of each node, where nodes are of several kinds or jobs share them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    part: Option<Part>,
+    part: Option<Box<Part>>,
 }
 
 /// A node with its cap.

@@ -119,7 +119,7 @@ pub struct JobLine {
     pub partition: Option<String>,
     /// What a running job has of each of its nodes, where nodes are of several kinds or jobs share them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub part: Option<Part>,
+    pub part: Option<Box<Part>>,
 }
 
 /// The priority of a job, by what gives it, in thousandths of points.

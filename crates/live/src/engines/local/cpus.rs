@@ -163,7 +163,7 @@ mod tests {
         let place = |cores: &[u32]| Place { cores: cores.to_vec(), gpus: Vec::new() };
         let has = |nodes: &[u32], places: Vec<Place>| {
             let part = Part { processors: 2, memory_mib: 0, gpus: 0, places };
-            cpus.of(&Allotment { part: Some(part), ..on(nodes) })
+            cpus.of(&Allotment { part: Some(Box::new(part)), ..on(nodes) })
         };
         assert_eq!(has(&[0], vec![place(&[1, 3])]), [5, 7]);
         assert_eq!(

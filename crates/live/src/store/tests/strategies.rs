@@ -251,7 +251,7 @@ fn allotment() -> impl Strategy<Value = Allotment> {
             time,
             power,
             speed,
-            part,
+            part: part.map(Box::new),
         },
     )
 }
