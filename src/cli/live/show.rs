@@ -108,7 +108,7 @@ fn describe(details: &JobDetails, users: &Users) -> String {
 fn part_of(part: &Part) -> String {
     let mut text = format!("{} processors", part.processors);
     if part.gpus > 0 {
-        text += &format!(", {} GPUs", part.gpus);
+        text += &format!(", {} {}", part.gpus, if part.gpus == 1 { "GPU" } else { "GPUs" });
     }
     if part.memory_mib > 0 {
         text += &format!(", {} MiB", part.memory_mib);

@@ -297,7 +297,8 @@ impl Config {
                 machine.node_power
             ));
         }
-        if said.details.idle.is_none() {
+        // Each kind of nodes has its own.
+        if said.details.idle.is_none() && machine.kinds.is_none() {
             remarks.push(format!(
                 "the power of idle nodes is assumed, {} each; a machine file sets it (power.idle)",
                 machine.node().idle
