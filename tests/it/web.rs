@@ -371,6 +371,9 @@ fn the_description_names_units() {
         "exited",
         "fair_share",
         "first",
+        "free_gpus",
+        "free_processors",
+        "gpus",
         "group",
         "index",
         "job",
@@ -391,6 +394,7 @@ fn the_description_names_units() {
         "p90",
         "percent",
         "process",
+        "processors",
         "resources",
         "running",
         "signal",
@@ -412,7 +416,7 @@ fn the_description_names_units() {
             _ => false,
         };
         if is_number {
-            let has_unit = ["_w", "_s", "_j"].iter().any(|unit| key.ends_with(unit));
+            let has_unit = ["_w", "_s", "_j", "_mib"].iter().any(|unit| key.ends_with(unit));
             *found += usize::from(has_unit);
             assert!(has_unit || PLAIN.contains(&key), "{key}: {value}");
         }
