@@ -104,13 +104,18 @@ impl Ledger {
                 placement.set_caps(job, caps);
             }
         }
-        // No model says that a job draws more; sums of it stay far from overflow.
-        let power = power.min(Watts::LARGEST);
-        self.hold(Holding { until: until.min(Instant::LAST), job, nodes, power });
+        self.hold_found(job, nodes, power, until);
         Ok(())
     }
 
-    /// The same where the job has parts of nodes: all that it asks of each of these.
+    /// A job that was found holds this.
+    fn hold_found(&mut self, job: JobId, nodes: u32, power: Watts, until: Instant) {
+        // No model says that a job draws more; sums of it stay far from overflow.
+        let power = power.min(Watts::LARGEST);
+        self.hold(Holding { until: until.min(Instant::LAST), job, nodes, power });
+    }
+
+    /// A job that was found on parts of nodes has all that it asks of each of these.
     fn restore_seated(
         &mut self,
         job: JobId,
@@ -123,8 +128,7 @@ impl Ledger {
         let seat = self.seating().and_then(|seating| seating.seat(job));
         let processors = seat.map_or(0, |seat| seat.nodes * seat.each.processors);
         self.take_seats(job, Some(nodes));
-        let power = power.min(Watts::LARGEST);
-        self.hold(Holding { until: until.min(Instant::LAST), job, nodes: processors, power });
+        self.hold_found(job, processors, power, until);
         Ok(())
     }
 

@@ -43,8 +43,7 @@ use crate::freedom::Freedom;
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
 use crate::policy::order::Cost as _;
-use crate::policy::rehearsal::keep_possible;
-use crate::policy::{Decision, PastJob, Policy, Predictions, View};
+use crate::policy::{Decision, PastJob, Policy, Predictions, View, rehearsal};
 use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
@@ -453,10 +452,10 @@ impl Parm {
             let options = Options::with(options, point);
             self.running.insert(job, Running::new(options, point, view.now));
         }
-        if admitted::is_asked(view) {
+        if rehearsal::is_needed(view) {
             // On the way from what is to what is to be, others may hold more or longer. Who was refused is known at the next turn.
             let mut possible = decisions.split_off(first);
-            keep_possible(view.ledger, &mut possible);
+            rehearsal::keep_possible(view.ledger, &mut possible);
             decisions.append(&mut possible);
         }
     }
@@ -471,7 +470,7 @@ impl Parm {
 
     /// Does what the program says.
     pub(super) fn go_on(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
-        if admitted::is_asked(view) {
+        if rehearsal::is_needed(view) {
             return self.go_on_within(view, decisions);
         }
         let wanted = self.solve(view, Least::Any).unwrap_or_else(|| self.hold_back(view));
@@ -490,7 +489,7 @@ impl Parm {
         let least = if is_half_full { Least::Asked } else { Least::AsAsked };
         let wanted = self
             .solve(view, least)
-            .filter(|wanted| !admitted::is_asked(view) || self.is_had(view, wanted));
+            .filter(|wanted| !rehearsal::is_needed(view) || self.is_had(view, wanted));
         if let Some(wanted) = &wanted {
             self.carry_out(view, wanted, BTreeMap::new(), decisions);
         }

@@ -5,7 +5,12 @@
 //! whatever a policy has worked out in numbers of its own, it decides nothing that is over one of them.
 
 use crate::ledger::Ledger;
-use crate::policy::Decision;
+use crate::policy::{Decision, View};
+
+/// Whether decisions have to be tried.
+pub(super) fn is_needed(view: &View<'_>) -> bool {
+    view.ledger.has_feeds() || view.ledger.seating().is_some()
+}
 
 /// Carries a decision out if it can be; says whether it can. What does not concern nodes or watts always can.
 pub(super) fn try_out(ledger: &mut Ledger, decision: &Decision) -> bool {

@@ -18,11 +18,6 @@ use crate::units::JobId;
 /// How often the program is solved in a turn: each time without those who found no nodes.
 const MOST_TRIES: u32 = 4;
 
-/// Whether what the program chooses has to be tried.
-pub(super) fn is_asked(view: &View<'_>) -> bool {
-    view.ledger.has_feeds() || view.ledger.seating().is_some()
-}
-
 /// What can be had.
 pub(super) struct Admitted {
     /// The running jobs that are to change, in order, and then those that start.

@@ -18,7 +18,7 @@ use crate::ledger::{Holding, Vacancy};
 use crate::model::OperatingPoint;
 use crate::policy::{
     Ahead, Backfill, Chooser, Decision, Multifactor, Order, PastJob, Policy, Predictions, Room,
-    View,
+    View, rehearsal,
 };
 use crate::priority::Standing;
 use crate::units::{Instant, JobId, Span, Watts};
@@ -119,8 +119,8 @@ impl Chooser for AtFloor {
 
     fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.look_up(view);
-        // Below feeds, those who can be lowered are lowered already.
-        self.may_lower = !view.ledger.has_feeds()
+        // Where decisions are tried, those who can be lowered are lowered already.
+        self.may_lower = !rehearsal::is_needed(view)
             && (view.ledger.limits_to_come().is_empty()
                 || spare(self, view, &sharers(self, view, &[])).suffices());
         self.places.welcome(view);
@@ -388,8 +388,7 @@ impl<O: Order> Recapped<O> {
 
 impl<O: Order + Clone + Send + 'static> Policy for Recapped<O> {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
-        // There the ledger is the judge.
-        if view.ledger.has_feeds() || view.ledger.seating().is_some() {
+        if rehearsal::is_needed(view) {
             return self.decide_below_feeds(view, decisions);
         }
         let mut starts = Vec::new();
